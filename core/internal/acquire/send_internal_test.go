@@ -38,7 +38,7 @@ func (r *relinquishedFields) Relinquish(_ *redisstore.Kind, _ []string, field st
 	r.fields = append(r.fields, field)
 }
 
-// Whenever the caller leaves, a grant is either taken or left to the reaper.
+// Whenever the caller leaves, it either takes a grant or leaves it to the reaper.
 func TestAttempt_Granted(t *testing.T) {
 	t.Parallel()
 	for n := range 5 {

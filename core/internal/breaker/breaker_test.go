@@ -24,7 +24,7 @@ func nodeOf(_ context.Context, key string) string {
 	return node
 }
 
-// Only the keys of the silent node fail, with the cause that Trip received.
+// Only keys of a tripped node fail, with the cause that Trip received.
 func TestBreaker_OneNode(t *testing.T) {
 	t.Parallel()
 	b := breaker.New(nodeOf)
@@ -37,7 +37,7 @@ func TestBreaker_OneNode(t *testing.T) {
 	}
 	b.Reset("b")
 	if err := b.Check(t.Context(), "a:2"); err == nil {
-		t.Error("closed by the reset of another node")
+		t.Error("the reset of another node closes the circuit")
 	}
 	b.Reset("a")
 	if err := b.Check(t.Context(), "a:1"); err != nil {
@@ -61,8 +61,8 @@ func TestBreaker_TrippedTwice(t *testing.T) {
 	}
 }
 
-// Finding the node of a key may cost a lookup in the slots of a Cluster. Check does not do it while all
-// nodes answer, even if one was silent before.
+// Check does not call nodeOf while all circuits are closed, even if one was open before, because nodeOf may
+// have to look up the slots of a Cluster.
 //
 //nolint:paralleltest // counts allocations
 func TestBreaker_CheckWhileClosed(t *testing.T) {

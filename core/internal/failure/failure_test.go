@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/failure"
 )
 
-// Callers compare the error of a lock with the cause of its context and use errors as map keys. So the error of several
-// keys is comparable and matches itself.
+// The error of several keys is comparable and matches itself, because callers compare the error of a lock
+// with the cause of its context and use errors as map keys.
 func TestJoin_ComparableWithItself(t *testing.T) {
 	t.Parallel()
 	joined := failure.Join([]error{failure.LeaseExpired, failure.Unavailable, nil})
@@ -28,11 +28,12 @@ func TestJoin_ComparableWithItself(t *testing.T) {
 		})
 	}
 	if other := failure.Join([]error{failure.LeaseExpired, failure.Unavailable, nil}); errors.Is(joined, other) {
-		t.Error("two errors of two operations are one")
+		t.Error("the errors of two operations are equal")
 	}
 }
 
-// If a part of a lock has ended, that is the outcome. Other outcomes are mentioned and do not match.
+// If a part of a lock has ended, the joined error matches that outcome. It mentions the other outcomes but
+// does not match them.
 func TestJoin_OneOutcome(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a real Redis, seen through a proxy and directly.
+// rig is a real Redis with a client through a proxy and a direct client.
 type rig struct {
 	proxy  *faultproxy.Proxy
 	rdb    *redis.Client // through the proxy; no retries
@@ -85,7 +85,8 @@ func TestProxy_DropReply_InPipeline(t *testing.T) {
 		if _, err := pipe.Exec(t.Context()); err == nil {
 			t.Error("Exec: got no error")
 		}
-		// go-redis gives all of a broken pipeline the error; what it had read stays in Val.
+		// go-redis returns the error for all commands of a broken pipeline, but keeps the values that it has
+		// read.
 		if got, want := []int64{a.Val(), b.Val(), c.Val()}, []int64{1, 0, 0}; !slices.Equal(got, want) {
 			t.Errorf("replies: got %v, want %v", got, want)
 		}
@@ -178,7 +179,7 @@ func TestProxy_HoldRequest_LandsAfterTheClientHasGone(t *testing.T) {
 		rule.Release()
 		r.await(t, "earlylate")
 		for rule.Executed() != 1 {
-			runtime.Gosched() // its reply is about to come
+			runtime.Gosched() // the reply may not have arrived yet
 		}
 	})
 }
@@ -212,7 +213,7 @@ func TestProxy_BlackHole_SubscriptionStaysDead(t *testing.T) {
 		r.proxy.BlackHole(true)
 		r.direct.Publish(t.Context(), "c", "lost")
 		r.direct.Publish(t.Context(), "c", "lost")
-		// The hole swallows what passes it: wait for that before it ends.
+		// Wait until the hole has discarded the request, before the hole ends.
 		if _, err := sub.ReceiveTimeout(t.Context(), 50*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("in the hole: got %v, want a timeout", err)
 		}
@@ -313,7 +314,7 @@ func TestProxy_PubSub_HeldConfirmation(t *testing.T) {
 	})
 }
 
-// A message arrives while a reply is due. The rule must hit the reply.
+// A message arrives while a reply is pending. The rule must apply to the reply.
 func TestProxy_PubSub_MessageWhileAReplyIsDue(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, r rig) {

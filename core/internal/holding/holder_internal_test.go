@@ -10,8 +10,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// When Undo removes the last entry of a holder, the holder counts as being amended from the same moment on. Otherwise a
-// release could pass it to a waiter in between, and the writer would free it under that waiter.
+// When Undo removes the last entry of a holder, it marks the holder as amending in the same step. Otherwise a
+// release could pass the holder to a waiter in between, and the amending goroutine would free the lock of
+// that waiter.
 func TestHolder_Undo(t *testing.T) {
 	t.Parallel()
 	passable := func(o *Holder) bool {
@@ -29,7 +30,7 @@ func TestHolder_Undo(t *testing.T) {
 		}()
 		for open := true; open; {
 			if passable(o) {
-				t.Fatal("it has no holds, and nothing keeps it from being passed on")
+				t.Fatal("it has no holds, but a release could pass it on")
 			}
 			select {
 			case <-done:
@@ -40,8 +41,8 @@ func TestHolder_Undo(t *testing.T) {
 	}
 }
 
-// PUBLISH counts the subscribers of its node, and this client is one of them. In a Cluster with classic pub/sub
-// others may listen on other nodes.
+// PUBLISH counts the subscribers of its node, including this client. In a Cluster with classic pub/sub,
+// subscribers of other nodes do not count.
 func TestHoldings_OthersNotified(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -38,7 +38,7 @@ func TestLease_DoubtAsksRedis(t *testing.T) {
 	}
 }
 
-// A question that Redis refused or did not answer is repeated until Redis answers.
+// The watchdog repeats a question that Redis refused or did not answer until Redis answers.
 func TestLease_DoubtIsAskedUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -76,8 +76,8 @@ func TestLease_DoubtIsAskedUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// The pause after a failed question grows up to a limit and is jittered. Further doubts do not shorten it. After an
-// answer it is as short as at first.
+// The pause after a failed question grows up to a limit and is jittered. Further doubts do not shorten it.
+// After an answer it starts again at its minimum.
 func TestLease_FailedQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -112,7 +112,8 @@ func TestLease_FailedQuestionsAreBounded(t *testing.T) {
 	})
 }
 
-// If many leases are in doubt during an outage, a few questions at a time cover all of them, without a goroutine each.
+// If many leases are in doubt during an outage, a few questions at a time cover all of them. No lease needs a
+// goroutine.
 func TestLease_DoubtsOfManyTravelTogether(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -148,7 +149,7 @@ func TestLease_DoubtsOfManyTravelTogether(t *testing.T) {
 	})
 }
 
-// The question about a lease that is not under watch yet is sent once it is.
+// The question about a lease that is not under watch yet is sent when the watch begins.
 func TestLease_DoubtBeforeTheWatch(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -162,8 +163,8 @@ func TestLease_DoubtBeforeTheWatch(t *testing.T) {
 	})
 }
 
-// A flood of doubts costs one question at a time, at most one every 20 ms. A question that was sent after the last doubt
-// answers it.
+// A flood of doubts causes one question at a time, at most one every 20 ms. A question that is sent after the
+// last doubt covers all of them.
 func TestLease_DoubtsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, takes := range map[string]time.Duration{"at once": 0, "slowly": 150 * time.Millisecond} {
@@ -197,7 +198,7 @@ func TestLease_DoubtsAreBounded(t *testing.T) {
 	}
 }
 
-// A question without an answer takes its time limit and no longer.
+// A question without an answer ends with its time limit.
 func TestLease_DoubtGivesUp(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -250,7 +251,7 @@ func TestLease_DoubtAtTheEndOfTheClient(t *testing.T) {
 			t.Errorf("held %v, loss %v", h.Held(), err)
 		}
 		if errors.Is(h.Loss(), errGone) {
-			t.Error("a question that was cut short counts as answered")
+			t.Error("an interrupted question counts as answered")
 		}
 	})
 }

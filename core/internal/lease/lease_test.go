@@ -25,7 +25,7 @@ func TestLease_EndsAtItsDeadline(t *testing.T) {
 	})
 }
 
-// A caller that looks at the clock finds the loss before the scheduler does.
+// A caller that checks the clock finds the loss before the scheduler does.
 func TestLease_CheckClock(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -43,7 +43,7 @@ func TestLease_CheckClock(t *testing.T) {
 	})
 }
 
-// Only the first loss counts and is reported, whoever finds another one.
+// Only the first loss counts and is reported. Later losses are ignored.
 func TestLease_IsLostOnceAndForAll(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -133,8 +133,8 @@ func TestLease_ReleaseMakesLossesVoid(t *testing.T) {
 	}
 }
 
-// A lease that is being released stays under watch until it has ended, so that a caller that waits for the last lease
-// also waits for the release.
+// A lease stays under watch during its release. So a caller that waits until no lease is left also waits for
+// the release.
 func TestLease_IsUnderWatchUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -154,7 +154,7 @@ func TestLease_IsUnderWatchUntilItsEnd(t *testing.T) {
 	})
 }
 
-// The same is true if the lease expires in between, whatever else the scheduler does.
+// The same is true if the lease expires during the release.
 func TestLease_IsUnderWatchUntilItsEnd_AfterTheDeadline(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(b *bed, h *holding){

@@ -14,16 +14,16 @@ type model struct {
 	mono, wall time.Duration // the deadline
 	wishes     int
 	longest    time.Duration
-	lowerTo    time.Duration // 0: no command to lower it was the last one
+	lowerTo    time.Duration // 0: the last command did not lower it
 	landing    time.Duration // 0: no command without an answer may be executed
 	most       time.Duration
 	announced  []error
 	reported   []error
-	quietFrom  time.Duration // start of the time in which it is renewed and no renewal was answered
+	quietFrom  time.Duration // since when it is renewed without an answer to a renewal
 	wire       bool          // a renewal is on its way
 	asked      bool          // a question is on its way
-	doubt      bool          // no question that was sent since the last doubt was answered
-	doubtFrom  time.Duration // start of the time in which there is a doubt, or no question was answered
+	doubt      bool          // no question since the last doubt was answered
+	doubtFrom  time.Duration // since when there has been a doubt without an answer to a question
 }
 
 func (m *model) left(now time.Duration) time.Duration { return min(m.mono, m.wall) - now }
@@ -94,7 +94,7 @@ func (m *model) recordDoubt(now time.Duration) {
 	}
 }
 
-// question sends a question, which covers the doubts up to now.
+// question sends a question, which covers all doubts so far.
 func (m *model) question() { m.asked, m.doubt = true, false }
 
 // answered applies the answer of Redis to a renewal or a question.

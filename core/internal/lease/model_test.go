@@ -16,14 +16,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// pair is a lease beside its model.
+// pair is a lease with its model.
 type pair struct {
 	*holding
 
 	model
 }
 
-// duel drives real leases and models of them side by side.
+// duel applies the same operations to real leases and to their models.
 type duel struct {
 	*lease.Watchdog
 
@@ -33,16 +33,16 @@ type duel struct {
 	trail []string // the steps so far
 	fresh int      // number of leases so far
 	idle  <-chan struct{}
-	blind time.Duration // until then the scheduler may not have noticed a step of the wall clock
+	blind time.Duration // the scheduler may not notice a step of the wall clock before this time
 
-	mu    sync.Mutex // the models are notified of renewals by the watchdog's goroutines
+	mu    sync.Mutex // the watchdog's goroutines notify the models of renewals
 	pairs map[string]*pair
 	ever  map[string]*pair // includes pairs that were replaced
 }
 
 func (d *duel) now() time.Duration { return time.Since(d.start) }
 
-// pause returns a random time to let pass.
+// pause returns a random duration.
 func (d *duel) pause() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,14 +63,14 @@ func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Dura
 		p := d.ever[c.Key]
 		if ttl > 0 {
 			if p.phase != "held" || p.wishes < 1 || p.wire {
-				d.t.Errorf("%s renewed: %s, %d wishes, on the wire %v", c.Key, p.phase, p.wishes, p.wire)
+				d.t.Errorf("%s was renewed: %s, %d holds want that, already being renewed: %v", c.Key, p.phase, p.wishes, p.wire)
 			}
 			p.wire = true
 			p.ask(ttl)
 			continue
 		}
 		if p.phase != "held" || !p.doubt || p.asked {
-			d.t.Errorf("%s asked about: %s, in doubt %v, on the way %v", c.Key, p.phase, p.doubt, p.asked)
+			d.t.Errorf("Redis was asked about %s: %s, in doubt: %v, already being asked about: %v", c.Key, p.phase, p.doubt, p.asked)
 		}
 		p.question()
 	}
@@ -224,7 +224,7 @@ func (d *duel) compare() {
 			d.t.Errorf("%s at %s: not renewed for %s", key, d.now(), silent)
 		}
 		if silent := d.now() - p.doubtFrom; p.phase == "held" && p.doubt && !p.asked && silent > 5*time.Second+time.Millisecond {
-			d.t.Errorf("%s at %s: in doubt, and not asked about for %s", key, d.now(), silent)
+			d.t.Errorf("%s at %s: in doubt, but no question for %s", key, d.now(), silent)
 		}
 	}
 }
@@ -267,7 +267,7 @@ func (d *duel) replace() {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for range 10 {
-		seed := rand.Uint64() // does not determine the jitter
+		seed := rand.Uint64() // the seed does not determine the jitter
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

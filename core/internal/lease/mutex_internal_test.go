@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// witness is a holder and a Redis that check whether they are called under a mutex. During the check, no other goroutine
-// of the bubble runs.
+// witness is a holder and a Redis. It checks that its caller holds no mutex. During the check, no other
+// goroutine of the bubble runs.
 type witness struct {
 	lease Lease
 	dog   *Watchdog
@@ -105,7 +105,7 @@ func TestNoCallUnderAMutex(t *testing.T) {
 	}
 }
 
-// All methods run concurrently, for the race detector and to find mutexes that are locked in two orders.
+// All methods run concurrently, for the race detector and to find mutexes that goroutines lock in two orders.
 func TestAllPathsAtOnce(t *testing.T) {
 	t.Parallel()
 	life, end := context.WithCancel(t.Context())

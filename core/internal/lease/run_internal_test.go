@@ -9,8 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// The scheduler finds that the deadline has passed, and then loses the lease. A reply between these two steps keeps the
-// lease under watch without a gap, so a caller that waits until no lease is left goes on waiting.
+// The scheduler first finds that the deadline has passed and then marks the lease as lost. A reply between
+// these two steps keeps the lease under watch without a gap. So a caller that waits until no lease is left
+// continues to wait.
 func TestWatchdog_ReplyBetweenTwoStepsOfTheScheduler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -27,7 +28,7 @@ func TestWatchdog_ReplyBetweenTwoStepsOfTheScheduler(t *testing.T) {
 		l.Acknowledge(time.Now(), time.Minute) // this goroutine read the clock earlier
 		select {
 		case <-drained:
-			t.Error("drained under a lease that is held")
+			t.Error("drained although the lease is held")
 		default:
 		}
 		dog.end(found.over, now)

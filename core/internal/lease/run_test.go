@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// After a suspend the scheduler finds expired leases within a second, whenever the next look was planned.
+// After the machine was suspended, the scheduler finds expired leases within a second, whenever it planned
+// its next run.
 func TestWatchdog_WallClockJumps(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -24,7 +25,8 @@ func TestWatchdog_WallClockJumps(t *testing.T) {
 	})
 }
 
-// A machine that was suspended for a part of a lease has that much less of it left, and the holder is notified in time.
+// If the machine is suspended during a lease, that time is subtracted from the lease, and the holder is
+// notified in time.
 func TestWatchdog_WallClockJumpsWithinTheLease(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -40,7 +42,7 @@ func TestWatchdog_WallClockJumpsWithinTheLease(t *testing.T) {
 	})
 }
 
-// Setting the wall clock back has no effect but an extra look.
+// Setting the wall clock back only causes an extra run of the scheduler.
 func TestWatchdog_WallClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -81,7 +83,7 @@ func TestWatchdog_Drained(t *testing.T) {
 	})
 }
 
-// Many leases cost a few calls per interval, and no goroutine each.
+// Many leases need only a few calls per interval. No lease needs a goroutine.
 func TestWatchdog_ManyLeases(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -116,7 +118,7 @@ func TestWatchdog_ManyLeases(t *testing.T) {
 	})
 }
 
-// A watchdog that sleeps for long is woken.
+// A new lease with an early deadline wakes a watchdog that sleeps for long.
 func TestWatchdog_WakesForAnEarlierDeadline(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

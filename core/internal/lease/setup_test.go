@@ -137,7 +137,7 @@ type holding struct {
 	mu      sync.Mutex
 	losses  []loss
 	reports []report
-	slow    time.Duration // how long its methods take
+	slow    time.Duration // the time that its methods take
 }
 
 type loss struct {
@@ -181,8 +181,8 @@ func (h *holding) renewals() []report {
 type redis struct {
 	mu     sync.Mutex
 	says   map[string]redisstore.Verdict // by key; held by default
-	takes  map[string]time.Duration      // time until the answer, by node
-	naming time.Duration                 // time that NodeName takes
+	takes  map[string]time.Duration      // the time until the answer, by node
+	naming time.Duration                 // the time that NodeName takes
 	asked  []call
 }
 
@@ -274,13 +274,13 @@ func (r *redis) calls() []call {
 	return calls
 }
 
-// pass lets time pass and everything that is due happen.
+// pass lets time pass and waits until everything that is due has happened.
 func pass(d time.Duration) {
 	time.Sleep(d) // virtual time
 	synctest.Wait()
 }
 
-// after returns the time of the bubble after d, for comparisons.
+// after returns the virtual time in d, for comparisons.
 func after(d time.Duration) time.Time { return time.Now().Add(d) }
 
 func wantHeld(t *testing.T, h *holding) {
@@ -308,7 +308,7 @@ func wantLeft(t *testing.T, h *holding, want time.Duration) {
 	}
 }
 
-// margin returns how much earlier than the lease the deadline of its holder is.
+// margin returns the time between the deadline of a holder and the end of its lease.
 func margin(ttl time.Duration) time.Duration {
 	return min(ttl/100+2*time.Millisecond, ttl/2)
 }

@@ -23,7 +23,7 @@ func TestLease_AcknowledgeCountsFromTheSending(t *testing.T) {
 	})
 }
 
-// A reply that comes after the deadline does not count, even before the loss was noticed.
+// A reply after the deadline does not count, even if the loss has not been noticed yet.
 func TestLease_AcknowledgeAfterTheDeadline(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -52,22 +52,23 @@ func TestLease_Lower(t *testing.T) {
 		pass(time.Second)
 		wantLost(t, h, errOver)
 		if h.Lower(time.Now(), time.Second) {
-			t.Error("lowered after the loss")
+			t.Error("a lost lease was lowered")
 		}
 	})
 }
 
-// A command without an answer that is executed later would raise the TTL again.
+// Lowering waits for commands without an answer, because Redis may execute them later and raise the TTL
+// again.
 func TestLease_LowerWaitsForCommandsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", time.Hour)
 		if !h.Landing().IsZero() {
-			t.Errorf("something may land until %s", h.Landing())
+			t.Errorf("commands may be executed until %s, want none", h.Landing())
 		}
 		h.Unanswered()
 		if want := after(landing); !h.Landing().Equal(want) {
-			t.Errorf("may land until %s, want %s", h.Landing(), want)
+			t.Errorf("commands may be executed until %s, want %s", h.Landing(), want)
 		}
 		pass(landing - time.Nanosecond)
 		if h.Lower(time.Now(), time.Second) {
@@ -111,8 +112,8 @@ func TestLease_LongestTTLAskedFor(t *testing.T) {
 	})
 }
 
-// The reply to a prepared command lowers the longest TTL. Until then, and if another command raised the lease in
-// between, Redis may still have the longer TTL.
+// Only the reply to a command lowers the longest TTL. Before the reply, Redis may still have the longer TTL.
+// The same is true if another command raised the lease in between.
 func TestLease_LongestIsLoweredByTheReply(t *testing.T) {
 	t.Parallel()
 	lower := func(h *holding, ttl time.Duration) { h.Lower(time.Now(), ttl) }
@@ -143,7 +144,7 @@ func TestLease_LongestIsLoweredByTheReply(t *testing.T) {
 	}
 }
 
-// A renewal on the wire when the TTL was lowered confirms nothing about that.
+// A renewal that was on its way when the TTL was lowered does not confirm the lower TTL.
 func TestLease_LongestIsNotLoweredByARenewal(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -156,7 +157,7 @@ func TestLease_LongestIsNotLoweredByARenewal(t *testing.T) {
 	})
 }
 
-// passing returns a lease that was granted for ttl, perhaps with the reserve that a hand-off asks for.
+// passing returns a lease that was granted for ttl, with or without the reserve for a hand-off.
 func (b *bed) passing(t *testing.T, ttl time.Duration, reserved bool) *holding {
 	t.Helper()
 	if !reserved {
@@ -164,7 +165,7 @@ func (b *bed) passing(t *testing.T, ttl time.Duration, reserved bool) *holding {
 	}
 	h := b.opened("k", ttl+lease.Reserve(ttl))
 	if !h.Pass(time.Now(), ttl, false) {
-		t.Fatal("the reserve is not kept back")
+		t.Fatal("the holder relies on the reserve")
 	}
 	h.Watch(time.Now())
 	return h
@@ -216,7 +217,7 @@ func TestLease_Pass(t *testing.T) {
 		}, second, fixed, 0},
 		{"it was raised by less than the reserve", second, true, 40 * time.Millisecond, func(h *holding) {
 			h.Acknowledge(time.Now(), second)
-			time.Sleep(59 * time.Millisecond) // a lease with its reserve has a longer margin, by 1 ms
+			time.Sleep(59 * time.Millisecond) // the margin of a lease with a reserve is 1 ms longer
 		}, second, fixed, second - margin(second)},
 		{"it was raised by less than the reserve, which is used up", second, true, 40 * time.Millisecond, func(h *holding) {
 			h.Acknowledge(time.Now(), second)
@@ -243,8 +244,8 @@ func TestLease_Pass(t *testing.T) {
 	}
 }
 
-// However often a fixed lease is passed on, each holder gets its whole length, and the last one relies on it no longer
-// than Redis confirmed.
+// However often a fixed lease is passed on, each holder gets its whole length, and no holder relies on the
+// lock for longer than Redis confirmed.
 func TestLease_PassedOnAndOn(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -255,7 +256,7 @@ func TestLease_PassedOnAndOn(t *testing.T) {
 		for ; h.Pass(time.Now(), want, false); passes++ {
 			wantLeft(t, h, want-margin(want))
 			if time.Now().Add(h.Left(time.Now())).After(end) {
-				t.Fatalf("outlives what is confirmed")
+				t.Fatalf("the deadline is later than the confirmed lease")
 			}
 			h.Watch(time.Now())
 			time.Sleep(10 * time.Millisecond) // virtual time

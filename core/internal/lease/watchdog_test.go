@@ -14,7 +14,7 @@ import (
 const (
 	third  = ttl / 3
 	jitter = third / 10
-	retry  = ttl / 30 // how much earlier a renewal may be to travel with others; also the pause after a failure
+	retry  = ttl / 30 // how much earlier a renewal may be sent together with others; also the pause after a failure
 )
 
 func TestWatchdog_RenewsEveryThird(t *testing.T) {
@@ -29,7 +29,7 @@ func TestWatchdog_RenewsEveryThird(t *testing.T) {
 				t.Errorf("renewed after %s", gap)
 			}
 			if c.ttl != ttl || !slices.Equal(c.keys, []string{"k"}) {
-				t.Errorf("renewed %v for %s", c.keys, c.ttl)
+				t.Errorf("%v was renewed for %s", c.keys, c.ttl)
 			}
 			last = c.at
 		}
@@ -62,7 +62,7 @@ func TestWatchdog_Jitters(t *testing.T) {
 	})
 }
 
-// A lease that is due soon travels with leases that are due now.
+// A lease that is due soon is renewed together with leases that are due now.
 func TestWatchdog_RenewalsTravelTogether(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -71,7 +71,7 @@ func TestWatchdog_RenewalsTravelTogether(t *testing.T) {
 		}
 		pass(third + time.Millisecond)
 		calls := b.redis.calls()
-		if len(calls) > 2 { // the jitter is as long as the time by which a renewal may be early
+		if len(calls) > 2 { // the jitter is equal to the time by which a renewal may be early
 			t.Errorf("%d calls", len(calls))
 		}
 		var keys []string
@@ -84,7 +84,7 @@ func TestWatchdog_RenewalsTravelTogether(t *testing.T) {
 	})
 }
 
-// Each kind has its own script, and so a separate call.
+// Each kind has a separate script, so it needs a separate call.
 func TestWatchdog_RenewsKindsApart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -107,12 +107,12 @@ func TestWatchdog_RenewsKindsApart(t *testing.T) {
 	})
 }
 
-// A lease is not renewed, and expires, if no hold wants it renewed.
+// If no hold wants a renewal, the lease expires.
 func TestWatchdog_RenewsOnlyWhatIsWished(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		fixed, renewed := b.held("fixed", time.Minute), b.renewed("renewed")
-		renewed.Renew(time.Now()) // two want it
+		renewed.Renew(time.Now()) // two holds want renewals
 		renewed.StopRenewal()
 		pass(2 * time.Minute)
 		wantLost(t, fixed, errOver)
@@ -148,7 +148,7 @@ func TestWatchdog_FailedRenewalsAreTriedUntilTheDeadline(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]struct {
 		says interface{ Error() string }
-		late bool // may land
+		late bool // Redis may still execute it
 	}{"no answer": {errNoAnswer, true}, "refused": {errRefused, false}} {
 		parallelBubble(t, name, func(t *testing.T, b *bed) {
 			says := noAnswer
@@ -158,7 +158,7 @@ func TestWatchdog_FailedRenewalsAreTriedUntilTheDeadline(t *testing.T) {
 			pass(ttl / 2)
 			wantHeld(t, h)
 			if h.Landing().IsZero() == failure.late {
-				t.Errorf("may land until %s", h.Landing())
+				t.Errorf("commands may be executed until %s", h.Landing())
 			}
 			pass(ttl)
 			wantLost(t, h, errOver)
@@ -178,7 +178,7 @@ func TestWatchdog_FailedRenewalsAreTriedUntilTheDeadline(t *testing.T) {
 	}
 }
 
-// One renewal that succeeds is enough.
+// A single successful renewal keeps the lease.
 func TestWatchdog_SurvivesFailures(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -252,7 +252,7 @@ func TestWatchdog_SlowNodeDelaysNoOther(t *testing.T) {
 	})
 }
 
-// The deadline counts from the time at which the renewal was sent, not from its answer.
+// The deadline is counted from the time at which the renewal was sent, not from its answer.
 func TestWatchdog_RenewalCountsFromTheSending(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -264,7 +264,7 @@ func TestWatchdog_RenewalCountsFromTheSending(t *testing.T) {
 	})
 }
 
-// The verdict on a lease that is being released does not count, and its renewal is not repeated.
+// During a release, the verdict of a renewal does not count, and the renewal is not repeated.
 func TestWatchdog_ReleaseMakesARenewalVoid(t *testing.T) {
 	t.Parallel()
 	for name, says := range map[string]error{"there": nil, "gone": errGone, "no answer": errNoAnswer} {
@@ -316,8 +316,8 @@ func TestLease_Renewing(t *testing.T) {
 	})
 }
 
-// All leases of a batch are renewed before a slow holder is notified of any of them. Losses come first. The next renewal
-// does not wait for the holder.
+// The watchdog renews all leases of a batch before it notifies any holder. It reports losses first. The next
+// renewal does not wait for a slow holder.
 func TestWatchdog_SlowHolderDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

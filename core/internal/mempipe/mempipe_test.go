@@ -23,7 +23,7 @@ func TestConn_WriteDoesNotWait(t *testing.T) {
 	}
 	_ = a.Close()
 	if got, err := io.ReadAll(b); string(got) != "onetwo" || err != nil {
-		t.Errorf("ReadAll: got %q, %v, want all that was written, then the end", got, err)
+		t.Errorf("ReadAll: got %q, %v, want all written bytes, then the end", got, err)
 	}
 }
 

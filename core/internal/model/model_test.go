@@ -26,9 +26,8 @@ func changed(change func(b *bounds)) bounds {
 	return b
 }
 
-// kept are the searches in which all promises hold. A nightly run adds the deep ones.
 var (
-	// kept are the searches in which all promises hold. A nightly run adds the deep ones.
+	// kept lists the searches in which all promises hold. A nightly run adds the deep ones.
 	kept = []check{
 		{"late commands", changed(func(b *bounds) { b.lost, b.late = 1, 1 })},
 		{"clocks", changed(func(b *bounds) { b.long, b.leases, b.margin, b.drift = 3, []int{3}, 1, 1 })},
@@ -85,8 +84,7 @@ func liveness(t *testing.T, c comes) result {
 		"CONSTRAINT Bounds\nCHECK_DEADLOCK FALSE\nPROPERTY "+c.property+"\n")
 }
 
-// mutants are changes of the protocol, by their names in Lock.tla, and the promise that each of them
-// breaks.
+// mutants maps the changes of the protocol, by their names in Lock.tla, to the promises that they break.
 var mutants = []struct {
 	mutant, breaks string
 	change         func(b *bounds)
@@ -133,11 +131,11 @@ func TestModel_MutantsAreRefuted(t *testing.T) {
 		})
 	}
 	if len(unrefuted) > 0 {
-		t.Errorf("no mutant breaks %q", unrefuted)
+		t.Errorf("no mutant violates %q", unrefuted)
 	}
 }
 
-// TestModel_NotPromised makes TLC find a behavior for each sentence that is not promised.
+// TestModel_NotPromised lets TLC find a behavior that violates each statement that core does not promise.
 func TestModel_NotPromised(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ may, violates, within string }{
@@ -203,7 +201,7 @@ func TestModel_Liveness(t *testing.T) {
 	}
 }
 
-// TestModel_EveryMutantIsTried needs no TLC.
+// TestModel_EveryMutantIsTried compares the names of the mutants with Lock.tla, without TLC.
 func TestModel_EveryMutantIsTried(t *testing.T) {
 	t.Parallel()
 	tried := make(map[string]bool)

@@ -19,10 +19,10 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// The recorded runs: two processes want one key, a few turns each.
+// In a recorded run two processes want one key, for a few turns each.
 const (
 	runKey      = "k"
-	runCallers  = 2 // of each process
+	runCallers  = 2 // goroutines in each process
 	runTurns    = 2 // of each caller, at most
 	runWatchdog = 300 * time.Millisecond
 	runLatency  = 300 * time.Microsecond
@@ -33,7 +33,7 @@ var scripts = faultproxy.Command("evalsha", "eval")
 // plan selects the events of a run besides plain turns.
 type plan struct {
 	reentries bool
-	fixed     bool // leases that are not renewed, and end under their holders
+	fixed     bool // leases that are not renewed and expire under their holders
 	tokens    bool
 	force     bool
 	lost      bool // an answer
@@ -79,7 +79,7 @@ func record(t *testing.T, seed uint64, p plan) (events []history.Event) {
 	return events
 }
 
-// recorder records events. No two of them have the same time, so that their order stays known.
+// recorder records events. No two events have the same time, so that their order is known.
 type recorder struct {
 	plan
 
@@ -104,7 +104,7 @@ func (r *recorder) note(e history.Event) {
 	r.events = append(r.events, e)
 }
 
-// caller is one goroutine of a process.
+// caller is a goroutine of a process.
 type caller struct {
 	*recorder
 	*rand.Rand
@@ -150,7 +150,7 @@ func (c *caller) turn(ctx context.Context) {
 	if c.fixed && c.IntN(3) == 0 {
 		work = 2 * lease
 	}
-	time.Sleep(work) // the work, in the time of the bubble
+	time.Sleep(work) // the work, in virtual time
 	c.look(ctx, &e)
 	if c.reentries && c.IntN(2) == 0 {
 		if _, inner, again := c.acquire(ctx, e.Owner, history.Ask{Renewed: true, Reentry: true}); inner != nil {
@@ -162,7 +162,7 @@ func (c *caller) turn(ctx context.Context) {
 	c.release(ctx, hold, &e)
 }
 
-// acquire records an acquisition that has failed. release notes an acquisition that has succeeded.
+// acquire records a failed acquisition. release records a successful one.
 func (c *caller) acquire(ctx context.Context, owner string, ask history.Ask, opts ...core.AcquireOption) (context.Context, *core.Hold, history.Event) {
 	e := history.Event{
 		Kind: history.Acquire, Process: c.process, Goroutine: c.goroutine, Keys: []string{runKey}, Owner: owner, Ask: &ask, Begin: c.now(),
@@ -212,7 +212,7 @@ func outcome(err error) history.Outcome {
 	switch {
 	case err == nil:
 		return history.OK
-	case errors.Is(err, core.ErrNotHeld): // a loss matches it, too
+	case errors.Is(err, core.ErrNotHeld): // after the losses, because a loss also matches ErrNotHeld
 		return history.Lost
 	default:
 		return history.Other

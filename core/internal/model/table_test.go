@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTable_NamesExist looks for each name of the tables of doc.go where it is defined.
+// TestTable_NamesExist checks that each name in the tables of doc.go is defined.
 func TestTable_NamesExist(t *testing.T) {
 	t.Parallel()
 	promised, not := tables(t)
@@ -30,7 +30,7 @@ func TestTable_NamesExist(t *testing.T) {
 	}
 }
 
-// TestTable_EachPromiseHasARow compares the tables of doc.go with the documentation of core.
+// TestTable_EachPromiseHasARow checks that each promise in the documentation of core has a row in doc.go.
 func TestTable_EachPromiseHasARow(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../doc.go")
@@ -52,7 +52,7 @@ func TestTable_EachPromiseHasARow(t *testing.T) {
 				found = found || strings.Contains(sentence, row[0])
 			}
 			if !found {
-				t.Errorf("no row of doc.go has this of core: %.80s", sentence)
+				t.Errorf("no row of doc.go quotes this sentence of core/doc.go: %.80s", sentence)
 			}
 		}
 		for _, row := range section.rows {
@@ -63,7 +63,7 @@ func TestTable_EachPromiseHasARow(t *testing.T) {
 	}
 }
 
-// plain returns the text of a comment in one line.
+// plain returns the text of a comment as one line.
 func plain(comment string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(comment, "//", " ")), " ")
 }
@@ -98,7 +98,7 @@ func column(rows [][]string, n int) string {
 	return strings.Join(all, ", ")
 }
 
-// names checks that each name of a cell is defined in a text.
+// names checks that a text defines each name in a cell.
 func names(t *testing.T, cell, text, definition string) {
 	t.Helper()
 	if cell == "-" || strings.HasPrefix(cell, "left out: ") {
@@ -106,12 +106,12 @@ func names(t *testing.T, cell, text, definition string) {
 	}
 	for name := range strings.SplitSeq(cell, ", ") {
 		if !regexp.MustCompile(strings.Replace(definition, "%s", regexp.QuoteMeta(name), 1)).MatchString(text) {
-			t.Errorf("%s does not exist, which doc.go names", name)
+			t.Errorf("doc.go names %s, which does not exist", name)
 		}
 	}
 }
 
-// read returns the text of files.
+// read returns the concatenated text of files.
 func read(t *testing.T, pattern string) string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

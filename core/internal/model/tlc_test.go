@@ -16,7 +16,7 @@ import (
 // Environment variables.
 const (
 	jarEnv   = "INTERLOCK_TLC"   // the path of tla2tools.jar, or of a jar with the same classes
-	depthEnv = "INTERLOCK_MODEL" // deep: the bounds of a nightly run
+	depthEnv = "INTERLOCK_MODEL" // "deep" sets the bounds of a nightly run
 )
 
 // bounds are the constants of Lock.tla.
@@ -83,7 +83,7 @@ func set(elements []string) string { return "{" + strings.Join(elements, ", ") +
 
 // result is the result of a search.
 type result struct {
-	violated string // the invariant, or temporal: TLC does not name a temporal property
+	violated string // the violated invariant; temporal for a temporal property, which TLC does not name
 	states   int
 	output   string
 }
@@ -96,18 +96,18 @@ var (
 	statesText    = regexp.MustCompile(`(\d+) distinct states found`)
 )
 
-// The exit statuses of TLC after a search that it could make. All others are errors: of the
-// model, of a configuration, or of the machine.
+// The exit statuses of TLC after a complete search. All others mean an error in the model, in a
+// configuration, or of the machine.
 const (
 	statusHolds    = 0
 	statusSafety   = 12
 	statusLiveness = 13
 )
 
-// alone lets one TLC run at a time, because each uses all processors.
+// alone allows one TLC at a time, because each uses all processors.
 var alone sync.Mutex
 
-// search runs TLC on a module of a folder. It skips the test without a jar.
+// search runs TLC on a module in a folder. Without a jar it skips the test.
 func search(t *testing.T, dir, module, config string) result {
 	t.Helper()
 	name := filepath.Join(dir, module+".cfg")
@@ -140,12 +140,12 @@ func search(t *testing.T, dir, module, config string) result {
 	return r
 }
 
-// jar returns the path of TLC. It skips the test without one.
+// jar returns the path of TLC. If it is not set, jar skips the test.
 func jar(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv(jarEnv)
 	if path == "" {
-		t.Skipf("%s does not name the jar of TLC", jarEnv)
+		t.Skipf("%s is not set to the path of the jar of TLC", jarEnv)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%s: %v", jarEnv, err)
@@ -153,7 +153,7 @@ func jar(t *testing.T) string {
 	return path
 }
 
-// folder makes a new folder with the modules of this one.
+// folder creates a folder with copies of the modules in this one.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -15,13 +15,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/history"
 )
 
-// trace is a run as module Trace reads it.
+// trace is a run in the form that module Trace reads.
 type trace struct {
 	name  string
 	of    []int // the process of each operation
-	token []int // the rank of its token
+	token []int // the rank of the token of each operation
 	steps []step
-	lease []int // the lease of each operation, as the model counts it
+	lease []int // the lease of each operation, in ticks of the model
 }
 
 // step is a step of an operation; their numbers begin at 1.
@@ -116,7 +116,7 @@ func (tr *trace) reentry(e history.Event, o int) {
 	tr.add(e.Hold.Release.End, o, word(e.Hold.Release.Outcome, "left"))
 }
 
-// word returns the step for an outcome.
+// word returns the name of the step for an outcome.
 func word(outcome history.Outcome, ok string) string {
 	switch outcome {
 	case history.OK, history.Acquired:
@@ -141,7 +141,7 @@ func (tr *trace) tla() string {
 	return text.String()
 }
 
-// losers returns how many holders lose their lock.
+// losers returns the number of holders that lose their lock.
 func (tr *trace) losers() int {
 	lost := make(map[int]bool)
 	for _, s := range tr.steps {
@@ -162,7 +162,7 @@ func tuple(numbers []int) string {
 
 var reachedText = regexp.MustCompile(`<<"reached", (\d+), (\d+)>>`)
 
-// follow returns how many steps of each trace the model can take.
+// follow returns, for each trace, the number of steps that the model can take.
 func follow(t *testing.T, traces []trace) []int {
 	t.Helper()
 	dir := folder(t)
@@ -189,7 +189,7 @@ func follow(t *testing.T, traces []trace) []int {
 	return reached
 }
 
-// recorded records runs of different plans.
+// recorded records runs with different plans.
 func recorded(t *testing.T, runs int) []trace {
 	t.Helper()
 	traces := make([]trace, 0, runs)
@@ -220,7 +220,7 @@ func TestTrace_RunsAreAccepted(t *testing.T) {
 			}
 		}
 		if len(doctored) == of {
-			t.Errorf("no run can be doctored: %s", d.name)
+			t.Errorf("no run fits the change %s", d.name)
 		}
 	}
 	steps := 0
@@ -235,10 +235,10 @@ func TestTrace_RunsAreAccepted(t *testing.T) {
 			t.Errorf("%s is accepted", doctored[i-len(traces)].name)
 		}
 	}
-	t.Logf("%d runs of %d steps accepted, %d doctored ones refused", len(traces), steps, len(doctored))
+	t.Logf("%d runs with %d steps accepted, %d changed runs refused", len(traces), steps, len(doctored))
 }
 
-// doctors change a trace to a run of a wrong protocol.
+// doctors contains functions that change a trace into a run of a wrong protocol.
 var doctors = []struct {
 	name   string
 	doctor func(tr trace) (wrong trace, ok bool)
@@ -264,7 +264,7 @@ var doctors = []struct {
 	}},
 }
 
-// early moves a grant to before a step of the previous holder, which belongs to another process.
+// early moves a grant before a step of the previous holder, which belongs to another process.
 func early(tr trace, do string) (trace, bool) {
 	last := 0
 	for i, s := range tr.steps {

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// crowd simulates many callers of few keys that wait, attempt and sleep like the client. redis maps
-// each key to its holder.
+// crowd simulates many callers that want a few keys. The callers wait, attempt and sleep like callers of a
+// client. redis maps each key to its holder.
 type crowd struct {
 	*queue.Queues
 
@@ -34,7 +34,7 @@ func (c *crowd) acquires(key string) (field string, ok bool) {
 	return c.redis[key], true
 }
 
-// moves replaces a field with a new one, or with none.
+// moves replaces a field with a new one, or removes it.
 func (c *crowd) moves(key, from string, hand bool) (field string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +106,7 @@ func (c *crowd) release(key string, h *holder) {
 	}
 }
 
-// Every caller gets the lock or gives up, whatever the scheduler does. In the bubble only the turns
+// Every caller gets the lock or gives up, in whatever order the goroutines run. In the bubble only the turns
 // take time.
 func TestQueues_Crowd(t *testing.T) {
 	t.Parallel()

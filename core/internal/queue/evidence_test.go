@@ -6,13 +6,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// A refusal of any waiter of the queue, or a holder of this process, shows that the lock was taken
-// while a waiter waited.
+// A refusal of any waiter in the queue, or a holder of this process, shows that the lock was taken while
+// another waiter waited.
 func TestQueues_TakenSince(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
-		before  func(b *bench) // runs before the waiter comes
+		before  func(b *bench) // runs before the waiter arrives
 		after   func(b *bench)
 		taken   bool
 		refusal bool
@@ -30,7 +30,7 @@ func TestQueues_TakenSince(t *testing.T) {
 			b.pass(ms)
 			w := b.waiter()
 			if _, _, taken := b.TakenSince(w); taken {
-				t.Error("known before it waits")
+				t.Error("taken before it waits")
 			}
 			if err := b.Join("k", w, b.now); err != nil {
 				t.Fatal(err)
@@ -48,8 +48,8 @@ func TestQueues_TakenSince(t *testing.T) {
 	}
 }
 
-// Holders with which a waiter would share the lock do not show that it is taken. Neither does their
-// release.
+// A holder with which a waiter would share the lock does not show that the lock is taken. Neither does the
+// release of such a holder.
 func TestQueues_TakenSince_Shared(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -57,11 +57,11 @@ func TestQueues_TakenSince_Shared(t *testing.T) {
 	sharer, other := b.joined(shared), b.joined()
 	_, _, taken := b.TakenSince(sharer)
 	if _, _, known := b.TakenSince(other); taken || !known {
-		t.Errorf("taken for a sharer: %v, for another: %v", taken, known)
+		t.Errorf("taken for a sharer: %v, for another waiter: %v", taken, known)
 	}
 	b.Ended("k", h, queue.NoMessage, b.now)
 	if _, _, taken := b.TakenSince(sharer); taken {
-		t.Error("taken since a holder has ended that shared it")
+		t.Error("taken because a sharer has ended")
 	}
 	if b.Unanswered(sharer) {
 		t.Error("unanswered, although no waiter has asked")
@@ -73,7 +73,7 @@ func TestQueues_TakenSince_Shared(t *testing.T) {
 
 func nothing(*bench) {}
 
-// refusesFirst records that Redis refused the head. A waiter joins first if there is none.
+// refusesFirst records that Redis refused the head. If the queue is empty, a waiter joins it first.
 func refusesFirst(b *bench) {
 	if len(b.Order("k")) == 0 {
 		b.joined()
@@ -81,7 +81,7 @@ func refusesFirst(b *bench) {
 	b.refused(b.Order("k")[0])
 }
 
-// A waiter behind a head without an answer does not know whether the lock is taken.
+// If the attempt of the head has no answer yet, the waiters behind it do not know whether the lock is taken.
 func TestQueues_Unanswered(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -106,13 +106,13 @@ func TestQueues_Unanswered(t *testing.T) {
 	want("a holder of this process has had it", false)
 	b.attempts(head)
 	if b.Unanswered(second) {
-		t.Error("the attempt was sent after it came")
+		t.Error("the head attempted after the waiter arrived")
 	}
 	b.Refused(head, queue.Refusal{}, queue.Stranger, b.now)
 	want("the head was refused", false)
 }
 
-// A waiter that moves to another key received an answer.
+// A waiter that moves to another key has received an answer.
 func TestQueues_Unanswered_AfterAMove(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -130,7 +130,7 @@ func TestQueues_Unanswered_AfterAMove(t *testing.T) {
 	}
 }
 
-// An attempt that its caller gave up does not count while the next waiter leaves the lock to others.
+// An abandoned attempt does not count while the next waiter leaves the lock to others.
 func TestQueues_Unanswered_HeadStandsBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -144,10 +144,10 @@ func TestQueues_Unanswered_HeadStandsBack(t *testing.T) {
 	third := b.joined()
 	b.Leave(hasty, b.now)
 	if !b.Unanswered(third) {
-		t.Error("the test is void: the attempt has an answer")
+		t.Error("the attempt has an answer, so the test proves nothing")
 	}
 	b.rests(second)
 	if b.Unanswered(third) {
-		t.Error("the attempt counts, though no attempt is under way")
+		t.Error("the abandoned attempt counts")
 	}
 }

@@ -1,6 +1,6 @@
 package queue
 
-// Order returns the waiters of key, the first one at the front.
+// Order returns the waiters of key, the head first.
 func (q *Queues) Order(key string) (all []*Waiter) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (q *Queues) Live() (n int) {
 	return n
 }
 
-// Recent returns the largest and the present number of remembered keys without a queue.
+// Recent returns the largest allowed number and the current number of remembered keys without a queue.
 func (q *Queues) Recent() (most, n int) {
 	for i := range q.shards {
 		s := &q.shards[i]

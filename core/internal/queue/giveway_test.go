@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// A process that leaves a lock free for silent waiters does not wait for a message.
+// A process that leaves a lock free for silent waiters does not wait for a message before its next attempt.
 func TestPossession_Give_NotDeaf(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -21,8 +21,8 @@ func TestPossession_Give_NotDeaf(t *testing.T) {
 	}
 }
 
-// busy keeps the lock busy for a time. It takes each turn from Redis and leaves gaps between the turns.
-// It returns the times at which the head had to leave the lock free, and the durations.
+// busy keeps the lock busy for a time. It takes each turn from Redis and leaves gaps between the turns. It
+// maps the times at which the head had to leave the lock free to the durations.
 func (b *bench) busy(d, turn, gap time.Duration) (gaps map[time.Time]time.Duration) {
 	b.t.Helper()
 	return b.busyBeside(d, turn, func() { b.pass(gap) })
@@ -52,8 +52,8 @@ func (b *bench) busyBeside(d, turn time.Duration, between func()) (gaps map[time
 	return gaps
 }
 
-// Time in which others held the lock does not count as free. A process that takes turns with them
-// also gives way, even when their message comes while no caller waits here.
+// Time in which other processes held the lock does not count as free. A process that takes turns with them
+// also gives way, even if their message arrives while this process has no waiter.
 func TestPossession_Give_BesideOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -67,8 +67,9 @@ func TestPossession_Give_BesideOthers(t *testing.T) {
 	}
 }
 
-// Where others listen, the lock is left free until a silent waiter looks, which it does more often
-// when a window begins. If a turn ends too late for that, the lock is left free for a whole interval.
+// If other processes listen, this process leaves the lock free until a silent waiter looks, which silent
+// waiters do more often when a window begins. If a turn ends too late for that, it leaves the lock free for a
+// whole interval.
 func TestPossession_Give_ShortBesideListeners(t *testing.T) {
 	t.Parallel()
 	for turn, want := range map[time.Duration]time.Duration{ms: queue.GiveWayShort, 130 * ms: queue.GiveWay} {
@@ -77,7 +78,7 @@ func TestPossession_Give_ShortBesideListeners(t *testing.T) {
 		for range 4 * queue.GiveWayEvery / turn {
 			h := b.holds()
 			b.pass(turn)
-			b.Message("k", b.now.Add(-ms)) // others are seen, so that nothing is owed to them
+			b.Message("k", b.now.Add(-ms)) // other processes were noticed, so that this process owes them no turns
 			b.Ended("k", h, 1, b.now)
 			w := b.joined()
 			s := b.Next(w, b.now)
@@ -90,8 +91,8 @@ func TestPossession_Give_ShortBesideListeners(t *testing.T) {
 	}
 }
 
-// This process does not leave free a lock that another process holds. Its holder does, from when it
-// frees the lock.
+// While another process holds the lock, this process does not give way. The process of the holder gives way
+// after it has freed the lock.
 func TestPossession_Give_BeginsWhenFreed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -99,7 +100,7 @@ func TestPossession_Give_BeginsWhenFreed(t *testing.T) {
 	b.frees(b.holds())
 	b.pass(queue.GiveWayAfter + 2*queue.GiveWayEvery)
 	w := b.joined()
-	b.refused(w) // it was freed before the window began and may be taken
+	b.refused(w) // the lock was freed before the window began and may be taken
 	b.pass(queue.GiveWayEvery)
 	b.Poll(w)
 	b.refused(w)
@@ -109,8 +110,8 @@ func TestPossession_Give_BeginsWhenFreed(t *testing.T) {
 	}
 }
 
-// A waiter without messages looks at the moments at which others leave the lock free for a shorter
-// time than it sleeps.
+// A waiter that gets no messages also looks when other processes leave the lock free for less time than the
+// waiter sleeps.
 func TestQueues_Next_SilentLooks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -132,12 +133,12 @@ func TestQueues_Next_SilentLooks(t *testing.T) {
 		t.Errorf("%d looks", looks)
 	}
 	if want := 10 * int(queue.SilentLooks/queue.SilentLook); often < want || often > want*3/2 {
-		t.Errorf("%d of them soon after each other", often)
+		t.Errorf("%d looks soon after each other", often)
 	}
 }
 
-// A process that keeps a lock busy regularly leaves it free for as long as a silent poll takes, also
-// when its queue ends after each turn.
+// A process that keeps a lock busy regularly leaves it free for the interval of silent polls, even if its
+// queue ends after each turn.
 func TestPossession_Give(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -192,7 +193,7 @@ func TestPossession_Give_AtTheSameTime(t *testing.T) {
 	}
 }
 
-// A run ends when it is time to give way. One long turn alone is not a reason to give way.
+// A run ends when it is time to give way. A single long turn is not a reason to give way.
 func TestPossession_Owes_EndsARun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
@@ -205,7 +206,7 @@ func TestPossession_Owes_EndsARun(t *testing.T) {
 	}
 	b = newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
 	b.frees(b.holds())
-	h = b.holds() // at once again
+	h = b.holds() // again without a gap
 	w := b.joined()
 	b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
 	if b.Choose("k", h, b.now) != nil {
@@ -235,7 +236,7 @@ func TestPossession_Give_SilentHead(t *testing.T) {
 		s.confirmed.Store(false)
 		b.Wake("k", "")
 		if got := b.Next(w, b.now).Attempt; got != others {
-			t.Errorf("others have it %v: attempts %v", others, got)
+			t.Errorf("others hold the lock %v: attempts %v", others, got)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestQueues_Choose(t *testing.T) {
 			}
 			wantSame(t, "chosen", b.Choose("k", h, b.now), want)
 			if chosen := want != nil; chosen && len(b.Order("k")) != len(order)-1 {
-				t.Error("the chosen one is still in the queue")
+				t.Error("the chosen waiter is still in the queue")
 			}
 		})
 	}
@@ -66,8 +66,8 @@ func (b *bench) moved() *queue.Waiter {
 	return w
 }
 
-// A run ends after a time, or after a number of hand-offs where others listen. A new run begins when
-// the lock is taken from Redis again.
+// A run ends after some time or, if other processes listen, after a number of hand-offs. A new run begins
+// when this process takes the lock from Redis again.
 func TestQueues_Choose_RunsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -120,7 +120,7 @@ func TestQueues_Choose_RunsAreBounded(t *testing.T) {
 	}
 }
 
-// A failed hand-off puts the chosen waiter back to the front, where it attempts.
+// A failed hand-off returns the chosen waiter to the head of the queue, where it attempts.
 func TestQueues_NotHanded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -138,7 +138,7 @@ func TestQueues_NotHanded(t *testing.T) {
 			b.rests(first)
 			b.rests(second)
 			if got := b.chosen(h); got != first {
-				t.Fatal("not the first was chosen")
+				t.Fatal("the first waiter was not chosen")
 			}
 			b.rests(first)
 			b.rests(second)
@@ -170,7 +170,7 @@ func TestQueues_NotHanded_LastWaiterHasLeft(t *testing.T) {
 	b.Leave(w, b.now)
 	b.Ended("k", h, queue.NoMessage, b.now)
 	if b.Live() != 1 {
-		t.Error("the queue ended with a hand-off on its way")
+		t.Error("the queue ended during a hand-off")
 	}
 	b.NotHanded(w, b.now)
 	b.wantEmpty()
@@ -188,16 +188,16 @@ func TestQueues_Handed_ChosenHasLeft(t *testing.T) {
 	}
 	next := &holder{field: "next"}
 	if b.Handed(first, h, next, b.now) {
-		t.Error("a waiter that has left was handed the lock")
+		t.Error("a waiter that has left got the lock")
 	}
 	b.rests(second)
 	if _, w := b.hands(next); w != second {
-		t.Error("not the second got it")
+		t.Error("the second waiter did not get the lock")
 	}
 }
 
-// A grant may arrive after another caller has taken the lock. The grant belongs to the waiter, and
-// the queue keeps the holder that Redis named last.
+// A grant may arrive after another caller has taken the lock. The waiter still gets the grant, but the queue
+// keeps the holder that Redis named last.
 func TestQueues_Handed_Late(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -206,22 +206,22 @@ func TestQueues_Handed_Late(t *testing.T) {
 	b.chosen(h)
 	other, replaced := b.takes(nil)
 	if len(replaced) != 1 || replaced[0].Holder != queue.Holder(h) {
-		t.Errorf("got %v replaced, want the one before", replaced)
+		t.Errorf("got %v replaced, want the earlier holder", replaced)
 	}
 	late := &holder{field: "late"}
 	if !b.Handed(w, h, late, b.now) {
-		t.Error("the waiter was not there")
+		t.Error("the waiter had left")
 	}
 	b.granted(w, late)
 	if got := b.Holders("k"); len(got) != 1 || got[0] != queue.Holder(other) {
 		t.Errorf("got the holders %v", got)
 	}
 	b.frees(other)
-	b.Ended("k", late, queue.NoMessage, b.now) // of no consequence
+	b.Ended("k", late, queue.NoMessage, b.now) // without effect
 	b.wantEmpty()
 }
 
-// The lease of a holder expires while it hands the lock on. The next holder is registered.
+// The lease of a holder expires while it hands the lock on. The queue registers the next holder.
 func TestQueues_Handed_AfterTheEndOfTheHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -248,7 +248,7 @@ func TestQueues_NotHanded_BesideAnotherHandOff(t *testing.T) {
 	h := b.holds() // the lease of the first has ended
 	next, w := b.hands(h)
 	if w != second {
-		t.Fatal("not the second was chosen")
+		t.Fatal("the second waiter was not chosen")
 	}
 	b.frees(next)
 	third := b.joined()
@@ -262,7 +262,7 @@ func TestQueues_NotHanded_BesideAnotherHandOff(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A pass keeps the holder: to Redis it is the same for the next waiter.
+// A pass keeps the holder: in Redis, the next waiter has the same holder.
 func TestQueues_Passed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -281,7 +281,7 @@ func TestQueues_Passed(t *testing.T) {
 			b.rests(first)
 			b.rests(second)
 			if b.chosen(h) != first {
-				t.Fatal("not the first was chosen")
+				t.Fatal("the first waiter was not chosen")
 			}
 			if tt.left {
 				b.Leave(first, b.now)
@@ -299,7 +299,7 @@ func TestQueues_Passed(t *testing.T) {
 				b.attempts(first)
 			case tt.left:
 				if b.chosen(h) != second {
-					t.Error("the next one is not chosen")
+					t.Error("the next waiter is not chosen")
 				}
 			default:
 				b.granted(first, h)
@@ -309,8 +309,8 @@ func TestQueues_Passed(t *testing.T) {
 	}
 }
 
-// A holder that takes the lock from a run sent its command after the run began, however late the last
-// caller came. So the run is gone.
+// A holder that takes the lock from a run sent its command after the run began, even if the last caller of
+// the run arrived later. So the run has ended.
 func TestQueues_Passed_KnownSinceTheRunBegan(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -10,13 +10,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// A holder that was known before the command of another was sent is gone. Otherwise the two have
-// overtaken each other.
+// If a holder was known before another client sent its command, that holder is gone. Otherwise the answers
+// may have overtaken each other.
 func TestQueues_Acquired_ReplacesTheHolder(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		sent time.Duration // when the second was sent, relative to when the first became known
+		sent time.Duration // when the second command was sent, relative to when the first holder became known
 		gone bool
 	}{
 		{"sent before", -ms, false},
@@ -44,7 +44,7 @@ func TestQueues_Acquired_ReplacesTheHolder(t *testing.T) {
 	}
 }
 
-// A holder that got the lock by a hand-off is known since the hand-off.
+// A holder that got the lock by a hand-off is known from the time of the hand-off.
 func TestQueues_Acquired_ReplacesAfterAHandOff(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -60,7 +60,7 @@ func TestQueues_Acquired_ReplacesAfterAHandOff(t *testing.T) {
 
 func together(w *queue.Wish) { w.Shared, w.Together = true, true }
 
-// A writer that also reads hands the lock to no waiter.
+// A writer that also holds the read lock hands the lock to no waiter.
 func TestQueues_Choose_BesideAnInnerHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -68,7 +68,7 @@ func TestQueues_Choose_BesideAnInnerHolder(t *testing.T) {
 	inner, _ := b.takes(nil, sharing, func(g *queue.Grant) { g.Under = outer })
 	w := b.joined()
 	if b.Choose("k", outer, b.now) != nil {
-		t.Error("handed on beside its reader")
+		t.Error("handed on although its reader remains")
 	}
 	b.Ended("k", inner, queue.Unpublished, b.now)
 	if b.Choose("k", outer, b.now) != w {
@@ -76,8 +76,8 @@ func TestQueues_Choose_BesideAnInnerHolder(t *testing.T) {
 	}
 }
 
-// The answer to a writer's release may be late. A reader that the release let in replaces the writer,
-// but not the writer's read hold.
+// The answer to a writer's release may be late. A reader that acquires the lock after the release replaces
+// the writer, but not the writer's read hold.
 func TestQueues_Acquired_AfterAWriterThatReads(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -120,7 +120,7 @@ func wantKindError(t *testing.T, err error, want bool) {
 	}
 }
 
-// Each release of a sharer may make room, not only the last one.
+// Each release of a sharer may make room, so each wakes the head.
 func TestQueues_Ended_SharerWakesTheHead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -131,7 +131,7 @@ func TestQueues_Ended_SharerWakesTheHead(t *testing.T) {
 	b.attempts(w)
 	b.Refused(w, queue.Refusal{}, queue.Unseen, b.now)
 	b.rests(w)
-	alone := b.joined() // is behind
+	alone := b.joined() // waits behind the head
 	b.Ended("k", two, queue.NoMessage, b.now)
 	b.attempts(w)
 	b.Leave(w, b.now)
@@ -139,7 +139,7 @@ func TestQueues_Ended_SharerWakesTheHead(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A holder under another one leaves it the lock and stays without it.
+// A holder inside another one does not replace it, and outlives it.
 func TestQueues_Acquired_UnderAHolder(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"outer", "inner"} {
@@ -156,7 +156,7 @@ func TestQueues_Acquired_UnderAHolder(t *testing.T) {
 				b.Ended("k", outer, queue.NoMessage, b.now)
 			} else {
 				b.Ended("k", outer, queue.NoMessage, b.now)
-				b.attempts(reader) // the inner one shares it
+				b.attempts(reader) // the inner holder shares the lock
 				b.Ended("k", inner, queue.NoMessage, b.now)
 			}
 			b.Leave(reader, b.now)

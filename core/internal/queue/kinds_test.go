@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// misfit requires that the next step of w is to leave, because the key is in use as another kind.
+// misfit requires that w must leave, because the key is in use as another kind.
 func (b *bench) misfit(w *queue.Waiter, inUseAs string) {
 	b.t.Helper()
 	var kind *queue.KindError
@@ -16,13 +16,13 @@ func (b *bench) misfit(w *queue.Waiter, inUseAs string) {
 	}
 }
 
-// other makes the waiter want another kind of lock.
+// other changes the waiter to another kind of lock.
 func other(w *queue.Wish) { w.Kind = "other" }
 
 func ofOther(g *queue.Grant) { g.Kind = "other" }
 
-// A grant that arrives outside the queue decides its kind. A waiter for another kind is woken to
-// leave, is never handed the lock, and blocks no other waiter.
+// A grant that arrives outside the queue determines the kind of the key. A waiter for another kind is woken
+// so that it leaves. It never gets the lock and blocks no other waiter.
 func TestQueues_Kind_WaitersOfAnotherLeave(t *testing.T) {
 	t.Parallel()
 	for _, leave := range []string{"before", "after"} {
@@ -46,7 +46,7 @@ func TestQueues_Kind_WaitersOfAnotherLeave(t *testing.T) {
 			}
 			h, w := b.hands(h)
 			if w != next {
-				t.Error("the lock was handed to a waiter of another kind")
+				t.Error("a waiter of another kind got the lock")
 			}
 			b.frees(h)
 			if leave == "after" {
@@ -57,7 +57,7 @@ func TestQueues_Kind_WaitersOfAnotherLeave(t *testing.T) {
 	}
 }
 
-// Waiters of another kind alone do not keep the lock in this process.
+// If all waiters want another kind, the lock is not kept in this process.
 func TestQueues_Kind_NoHandOffToAnother(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -65,13 +65,13 @@ func TestQueues_Kind_NoHandOffToAnother(t *testing.T) {
 	b.refused(w)
 	h, _ := b.takes(nil, ofOther)
 	b.frees(h)
-	b.misfit(w, "other") // it has not looked up to now
+	b.misfit(w, "other") // it has not made a step yet
 	b.Leave(w, b.now)
 	b.wantEmpty()
 }
 
-// A waiter that was chosen before the kind changed finds out if the hand-off fails. If it arrives,
-// the waiter has the lock.
+// The kind may change after a waiter was chosen. If the hand-off fails, the waiter leaves. If the hand-off
+// succeeds, the waiter has the lock.
 func TestQueues_Kind_ChangesDuringAHandOff(t *testing.T) {
 	t.Parallel()
 	for _, handed := range []bool{true, false} {
@@ -97,7 +97,7 @@ func TestQueues_Kind_ChangesDuringAHandOff(t *testing.T) {
 	}
 }
 
-// A later grant to a waiter decides again.
+// A later grant to a waiter determines the kind again.
 func TestQueues_Kind_LaterGrantDecides(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -114,7 +114,7 @@ func TestQueues_Kind_LaterGrantDecides(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A hand-off that arrives after a lock of another kind has come and gone decides again, too.
+// A hand-off also determines the kind again if a lock of another kind was held and released in between.
 func TestQueues_Kind_LaterHandOffDecides(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -138,7 +138,7 @@ func TestQueues_Kind_LaterHandOffDecides(t *testing.T) {
 	b.wantEmpty()
 }
 
-// While a key is held or wanted it has one kind.
+// A key has only one kind while callers hold it or wait for it.
 func TestQueues_Kind(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -179,7 +179,7 @@ func TestQueues_Kind(t *testing.T) {
 	}
 }
 
-// A grant of Redis decides the kind, whatever this process assumed.
+// A grant of Redis determines the kind, whatever this process assumed.
 func TestQueues_Kind_GrantDecides(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

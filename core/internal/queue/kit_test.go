@@ -21,8 +21,7 @@ type holder struct {
 func (h *holder) Field() string        { return h.field }
 func (h *holder) Lasts(time.Time) bool { return !h.dead }
 
-// subscription is a subscription whose state the test sets. released runs at Unsubscribe and may do
-// anything.
+// subscription is a subscription whose state the test sets. Unsubscribe calls released.
 type subscription struct {
 	confirmed, dead atomic.Bool
 	releases        atomic.Int32
@@ -38,7 +37,7 @@ func (s *subscription) Unsubscribe() {
 	}
 }
 
-// bench holds queues, the time that the test sets, and the key "k".
+// bench contains queues for the key "k" and a clock that the test sets.
 type bench struct {
 	*queue.Queues
 
@@ -100,7 +99,7 @@ func (b *bench) holds(change ...func(g *queue.Grant)) *holder {
 	return h
 }
 
-// takes completes the attempt of a waiter, or of a caller that does not wait, with success.
+// takes completes the attempt of a waiter, or of a caller that does not wait, successfully.
 func (b *bench) takes(w *queue.Waiter, change ...func(g *queue.Grant)) (*holder, []queue.Replaced) {
 	b.t.Helper()
 	b.n++
@@ -116,7 +115,7 @@ func sharing(g *queue.Grant) { g.Shared = true }
 
 func sent(at time.Time) func(*queue.Grant) { return func(g *queue.Grant) { g.Sent = at } }
 
-// attempts requires that the next step of w is an attempt.
+// attempts requires that w attempts next.
 func (b *bench) attempts(w *queue.Waiter) {
 	b.t.Helper()
 	if s := b.Next(w, b.now); !s.Attempt {
@@ -124,7 +123,7 @@ func (b *bench) attempts(w *queue.Waiter) {
 	}
 }
 
-// rests requires that w has nothing to do and returns the step.
+// rests requires that w has nothing to do. It returns the step.
 func (b *bench) rests(w *queue.Waiter) queue.Step {
 	b.t.Helper()
 	s := b.Next(w, b.now)
@@ -134,7 +133,7 @@ func (b *bench) rests(w *queue.Waiter) queue.Step {
 	return s
 }
 
-// refused makes w attempt and finds the lock taken.
+// refused makes an attempt of w that Redis refuses.
 func (b *bench) refused(w *queue.Waiter) {
 	b.t.Helper()
 	b.attempts(w)
@@ -149,7 +148,7 @@ func (b *bench) hands(h *holder) (to *holder, w *queue.Waiter) {
 	b.n++
 	to = &holder{field: fmt.Sprint("f", b.n)}
 	if !b.Handed(w, h, to, b.now) {
-		b.t.Error("the chosen waiter was not there")
+		b.t.Error("the chosen waiter had left")
 	}
 	b.granted(w, to)
 	return to, w
@@ -174,7 +173,7 @@ func (b *bench) granted(w *queue.Waiter, to *holder) {
 	b.Accept(w)
 }
 
-// frees releases the lock. The release notifies no other process.
+// frees releases the lock without notifying another process.
 func (b *bench) frees(h *holder) {
 	b.t.Helper()
 	if w := b.Choose("k", h, b.now); w != nil {
@@ -183,7 +182,7 @@ func (b *bench) frees(h *holder) {
 	b.Ended("k", h, 0, b.now)
 }
 
-// woken reports whether a waiter was woken since the last time.
+// woken reports whether a waiter was woken since the last call.
 func woken(w *queue.Waiter) bool {
 	select {
 	case <-w.Signal():
@@ -196,7 +195,7 @@ func woken(w *queue.Waiter) bool {
 func (b *bench) wantOrder(key string, want ...*queue.Waiter) {
 	b.t.Helper()
 	if got := b.Order(key); !slices.Equal(got, want) {
-		b.t.Errorf("%s: got the order %p, want %p", key, got, want)
+		b.t.Errorf("%s: got the waiters %p, want %p", key, got, want)
 	}
 }
 

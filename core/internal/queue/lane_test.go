@@ -10,8 +10,8 @@ import (
 
 func inLane(name string) func(*queue.Wish) { return func(w *queue.Wish) { w.Lane = name } }
 
-// A waiter that waits in Redis attempts at once, whichever caller of this process came before or has
-// the lock.
+// A waiter that queues in Redis attempts at once, even if another caller of this process arrived earlier or
+// has the lock.
 func TestQueues_Lane_AttemptsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -35,7 +35,7 @@ func TestQueues_Lane_AttemptsAtOnce(t *testing.T) {
 	b.wantEmpty()
 }
 
-// However often others have had the lock, it does not stand back from its turn.
+// Such a waiter never stands back, however often other callers have had the lock.
 func TestQueues_Lane_NeverStandsBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -52,7 +52,7 @@ func TestQueues_Lane_NeverStandsBack(t *testing.T) {
 	b.wantEmpty()
 }
 
-// All waiters for a key count and have one kind.
+// All waiters for a key count towards the limits and have one kind.
 func TestQueues_Lane_Limits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{PerKey: 2})
@@ -65,7 +65,7 @@ func TestQueues_Lane_Limits(t *testing.T) {
 		t.Errorf("another kind: %v", err)
 	}
 	if got := b.Oldest(); !got.Equal(one.Since) {
-		t.Errorf("the oldest came at %s, want %s", got, one.Since)
+		t.Errorf("the oldest waiter arrived at %s, want %s", got, one.Since)
 	}
 	b.Leave(one, b.now)
 	b.joined(inLane("3"))
@@ -73,7 +73,7 @@ func TestQueues_Lane_Limits(t *testing.T) {
 	b.Leave(two, b.now)
 }
 
-// A lane has a separate subscription, which is given back with the lane.
+// A lane has a separate subscription, which ends with the lane.
 func TestQueues_Lane_Subscription(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -98,7 +98,7 @@ func TestQueues_Lane_Subscription(t *testing.T) {
 	}
 	for name, s := range subs {
 		if n := s.releases.Load(); n != 1 {
-			t.Errorf("the subscription of lane %s was given back %d times", name, n)
+			t.Errorf("the subscription of lane %s ended %d times", name, n)
 		}
 	}
 }

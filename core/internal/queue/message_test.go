@@ -8,13 +8,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// subscribed gives the queue of w a confirmed subscription.
+// subscribed adds a confirmed subscription to the queue of w.
 func (b *bench) subscribed(w *queue.Waiter) *subscription {
 	b.t.Helper()
 	if !b.NeedsSubscription(w) {
 		b.t.Fatal("no subscription is needed")
 	}
-	s := &subscription{released: func() { b.Look("k", "") }} // under no mutex
+	s := &subscription{released: func() { b.Look("k", "") }} // without a mutex
 	s.confirmed.Store(true)
 	b.Subscribe(w, s)
 	return s
@@ -25,7 +25,7 @@ func wantReleases(t *testing.T, s *subscription, want int32) {
 	wantSame(t, "releases", s.releases.Load(), want)
 }
 
-// A subscription is kept while a caller waits, and given back once.
+// A subscription is kept while a caller waits, and it is unsubscribed once.
 func TestQueues_Subscription_ReleasedAfterTheLastWaiter(t *testing.T) {
 	t.Parallel()
 	for name, goes := range map[string]func(b *bench, w *queue.Waiter){
@@ -60,10 +60,10 @@ func TestQueues_Subscription_ReleasedAfterTheLastWaiter(t *testing.T) {
 			wantReleases(t, s, 0)
 			b.attempts(last)
 			if b.NeedsSubscription(last) {
-				t.Error("the next head needs another one")
+				t.Error("the next head needs another subscription")
 			}
 			if name == "accepts a grant" || name == "leaves as it is chosen" || name == "leaves as it is chosen, and then the holder ends" {
-				alone := b.joined() // for whom the lock is
+				alone := b.joined() // the waiter that gets the lock
 				b.Leave(last, b.now)
 				last = alone
 			}
@@ -73,7 +73,7 @@ func TestQueues_Subscription_ReleasedAfterTheLastWaiter(t *testing.T) {
 	}
 }
 
-// A subscription that is not needed any more is given back at once.
+// A subscription that is no longer needed is unsubscribed at once.
 func TestQueues_Subscribe_TooLate(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(b *bench, w *queue.Waiter){
@@ -90,7 +90,7 @@ func TestQueues_Subscribe_TooLate(t *testing.T) {
 			w := b.joined()
 			b.refused(w)
 			if !b.NeedsSubscription(w) {
-				t.Fatal("none is needed")
+				t.Fatal("a subscription is needed")
 			}
 			before(b, w)
 			late := &subscription{released: func() { b.Look("k", "") }}
@@ -100,7 +100,7 @@ func TestQueues_Subscribe_TooLate(t *testing.T) {
 	}
 }
 
-// A dead subscription is given back, and another one is needed.
+// A dead subscription is unsubscribed, and another one is needed.
 func TestQueues_NeedsSubscription_Dead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -112,7 +112,7 @@ func TestQueues_NeedsSubscription_Dead(t *testing.T) {
 	}
 	s.confirmed.Store(false)
 	if b.NeedsSubscription(w) {
-		t.Error("another one is needed while this one may be confirmed")
+		t.Error("another one is needed while this one may still be confirmed")
 	}
 	s.dead.Store(true)
 	next := b.subscribed(w)
@@ -124,7 +124,7 @@ func TestQueues_NeedsSubscription_Dead(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A head learns that no messages arrive, unless a holder of this process explains the silence.
+// The head is notified that no messages arrive, unless a holder of this process explains the silence.
 func TestQueues_Next_Silent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -142,7 +142,7 @@ func TestQueues_Next_Silent(t *testing.T) {
 		t.Error("not silent without a confirmation")
 	}
 	if b.rests(second).Silent {
-		t.Error("the second one is notified")
+		t.Error("the second waiter is notified")
 	}
 	b.holds()
 	if b.rests(w).Silent {
@@ -150,7 +150,7 @@ func TestQueues_Next_Silent(t *testing.T) {
 	}
 }
 
-// A message returns the holders to verify, whether or not a caller waits.
+// Message returns the holders to verify, whether or not a caller waits.
 func TestQueues_Message_ReturnsTheHolders(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -169,7 +169,7 @@ func TestQueues_Message_ReturnsTheHolders(t *testing.T) {
 	b.attempts(w)
 }
 
-// A publisher that does not stop causes a burst of attempts and then one in each interval.
+// An endless stream of messages causes a burst of attempts and then one attempt in each interval.
 func TestQueues_Message_Pace(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -208,21 +208,21 @@ func TestQueues_Message_Pace(t *testing.T) {
 	for i := range queue.PaceBurst {
 		b.Message("k", b.now)
 		if !b.Next(again, b.now).Attempt && i < queue.PaceBurst-1 {
-			t.Fatalf("attempt %d of a new burst waits: an acquisition ends the count", i)
+			t.Fatalf("attempt %d of a new burst waits: an acquisition resets the count", i)
 		}
 	}
 }
 
 func first(h *holder, _ []queue.Replaced) *holder { return h }
 
-// The message of a release of this process is ignored; the next message is not.
+// The echo of a release of this process is ignored. The next message is not.
 func TestQueues_Message_Echo(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		silent   bool // the subscription is not confirmed
 		late     time.Duration
-		notified []bool // by the first message, the second
+		notified []bool // by the first message and by the second
 	}{
 		{"at once", false, 0, []bool{false, true}},
 		{"just in time", false, queue.EchoWindow - 1, []bool{false, true}},
@@ -249,7 +249,7 @@ func TestQueues_Message_Echo(t *testing.T) {
 	}
 }
 
-// The message may come before the answer to the release that causes it.
+// The message of a release may arrive before the answer to the release.
 func TestQueues_Message_EchoBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -276,18 +276,18 @@ func TestQueues_Message_EchoBeforeTheAnswer(t *testing.T) {
 			b.Next(w, b.now)
 			b.Message("k", b.now)
 			if !woken(w) {
-				t.Error("the next message was taken for the echo")
+				t.Error("the next message counts as the echo")
 			}
 		})
 	}
 }
 
-// A command that shortens the lease may send a message, or none.
+// A command that shortens the lease may or may not send a message.
 func TestQueues_EchoSent(t *testing.T) {
 	t.Parallel()
 	for _, sent := range []bool{true, false} {
 		b := newBench(t, queue.Config{})
-		b.ExpectEcho("k", b.now) // no caller hears it
+		b.ExpectEcho("k", b.now) // no subscription gets it
 		b.EchoSent("k", true, b.now)
 		w := b.joined()
 		b.refused(w)
@@ -303,7 +303,7 @@ func TestQueues_EchoSent(t *testing.T) {
 	}
 }
 
-// After an end without a message the next message is not an echo.
+// If a hold ends without a message, the next message is not an echo.
 func TestQueues_Ended_Unpublished(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -12,12 +12,12 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// world drives the queues by random events, as callers, releases and strangers would, and a simple model
-// beside them. A difference between the two fails the test.
+// world applies random events of callers, releases and strangers to the queues and to a simple model of them.
+// A difference between the two fails the test.
 //
-// The model does not know turns: the queues may ask the head to sleep, and a release to free the lock, at
-// any time. It is exact about the order, the holders, the kind, which waiter is due, which waiter a hand-off
-// reaches, and the queues that are left.
+// The model ignores turns: at any time, the queues may make the head sleep or a release free the lock. It is
+// exact about the order, the holders, the kind, the waiter that is due, the waiter that a hand-off reaches,
+// and the remaining queues.
 type world struct {
 	*queue.Queues
 
@@ -27,19 +27,19 @@ type world struct {
 	n        int             // number of names
 	keys     map[string]*place
 	callers  []*caller // waiting
-	holders  []*owner  // not released yet
+	holders  []*owner  // holders that are not released yet
 	releases []*release
 	log      []string
 }
 
 // place is the model of one key.
 type place struct {
-	kind    string    // of lock, while it is in use
+	kind    string    // the kind of lock while the key is in use
 	redis   string    // field of the holder in Redis, "" if it is free
 	order   []*caller // the queue
 	holders []*owner
 	handing int
-	hidden  bool // it became free in Redis, or may have, and no caller of this process was notified
+	hidden  bool // it may have become free in Redis without a notification of this process
 }
 
 type caller struct {
@@ -64,7 +64,7 @@ type owner struct {
 	shared bool
 }
 
-// release is a release under way. to is the caller to which it hands the lock.
+// release is a release in progress. to is the caller to which it hands the lock.
 type release struct {
 	from     *owner
 	to       *caller
@@ -87,7 +87,7 @@ func newWorld(t *testing.T, next func(n int) int) *world {
 
 func (w *world) key() string { return []string{"a", "b", "c"}[w.next(3)] }
 
-// kind returns the kind of lock that a caller wants, mostly the same.
+// kind returns the kind of lock that a caller wants, usually the same one.
 func (w *world) kind() string {
 	if w.next(12) == 0 {
 		return "other"
@@ -107,7 +107,7 @@ func (w *world) failf(format string, args ...any) {
 	w.t.Fatalf(format, args...)
 }
 
-// pick returns a random element that fits, nil if there is none.
+// pick returns a random element that fits, or nil.
 func pick[T any](w *world, all []*T, fits func(*T) bool) *T {
 	var fitting []*T
 	for _, e := range all {
@@ -121,7 +121,7 @@ func pick[T any](w *world, all []*T, fits func(*T) bool) *T {
 	return fitting[w.next(len(fitting))]
 }
 
-// event runs one random event.
+// event applies one random event.
 func (w *world) event() {
 	events := []func(){
 		w.joins, w.joins, w.steps, w.steps, w.steps, w.steps, w.executes, w.executes, w.answers, w.answers,
@@ -154,7 +154,7 @@ func (w *world) joins() {
 	}
 }
 
-// inUse reports whether a caller holds the key, waits for it, or is about to be handed it.
+// inUse reports whether a caller holds the key, waits for it, or is about to get it by a hand-off.
 func (p *place) inUse() bool { return len(p.order) > 0 || len(p.holders) > 0 || p.handing > 0 }
 
 // isOther reports whether the key is in use as another kind of lock.
@@ -165,7 +165,7 @@ func isKindError(err error) bool {
 	return ok
 }
 
-// enter puts a caller into the model's queue.
+// enter adds a caller to the model's queue.
 func (p *place) enter(c *caller) {
 	p.kind = c.Kind
 	at := len(p.order)
@@ -191,7 +191,7 @@ func (p *place) wake() {
 	}
 }
 
-// quit takes a caller out of the model's queue.
+// quit removes a caller from the model's queue.
 func (p *place) quit(c *caller) {
 	at := slices.Index(p.order, c)
 	p.order = slices.Delete(p.order, at, at+1)
@@ -200,7 +200,7 @@ func (p *place) quit(c *caller) {
 	}
 }
 
-// steps makes a caller check its state, as if it were woken.
+// steps makes a caller check its state, as after a wake-up.
 func (w *world) steps() {
 	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "" })
 	if c == nil {
@@ -252,7 +252,7 @@ func (w *world) executes() {
 	if p.redis == "" || shares {
 		c.asks, p.redis = "yes", c.field
 	}
-	p.hidden = false // it has looked
+	p.hidden = false // it has made its attempt
 	w.notef("%d executes at %s: %s", c.id, c.key, c.asks)
 }
 
@@ -288,8 +288,7 @@ func (w *world) rival() queue.Rival {
 	return []queue.Rival{queue.Unseen, queue.Fellow, queue.Stranger}[w.next(3)]
 }
 
-// subscribes gives the queue of a waiter a subscription, which may or may not be confirmed, if it has
-// none.
+// subscribes adds a subscription, confirmed or not, to the queue of a waiter that needs one.
 func (w *world) subscribes(c *caller) {
 	if w.NeedsSubscription(c.Waiter) {
 		s := &subscription{}
@@ -338,13 +337,13 @@ func (w *world) acquired(c *queue.Waiter, o *owner) {
 	}
 	for _, c := range p.order {
 		if len(p.holders) > 1 || !c.Together || !p.open(c) {
-			break // the others follow one by one
+			break // the others attempt one by one
 		}
 		c.due = true
 	}
 }
 
-// takesDirectly makes a caller that does not wait take the lock.
+// takesDirectly lets a caller that does not wait take the lock.
 func (w *world) takesDirectly() {
 	key := w.key()
 	if p := w.keys[key]; p.redis == "" {
@@ -378,7 +377,7 @@ func (w *world) leave(c *caller) {
 	if (grant != nil) != (c.state == "granted") {
 		w.failf("%d is %s: got the grant %v", c.id, c.state, grant)
 	}
-	w.gone(c) // its holder is in w.holders already and is released from there
+	w.gone(c) // its holder is already in w.holders and is released from there
 }
 
 func (w *world) polls() {
@@ -423,7 +422,7 @@ func (w *world) startReleaseOf(o *owner) {
 	w.releases = append(w.releases, r)
 }
 
-// nextHolder returns the caller to which the lock may be handed, nil if there is none.
+// nextHolder returns the caller to which the lock may be handed, or nil.
 func (w *world) nextHolder(p *place, o *owner) *caller {
 	if o.shared || !slices.Contains(p.holders, o) {
 		return nil
@@ -506,16 +505,16 @@ func (w *world) handed(p *place, r *release) {
 // ends reports to the queues that a holder is gone.
 func (w *world) ends(o *owner) {
 	p := w.keys[o.key]
-	w.Ended(o.key, o, w.next(5)-2, w.now) // from NoMessage to two other listeners
+	w.Ended(o.key, o, w.next(5)-2, w.now) // from NoMessage to two
 	if at := slices.Index(p.holders, o); at >= 0 {
 		p.holders = slices.Delete(p.holders, at, at+1)
 		if len(p.holders) == 0 || len(p.order) > 0 && p.open(p.order[0]) {
-			p.wake() // also where it would share the lock with the others
+			p.wake() // even if it would share the lock with the others
 		}
 	}
 }
 
-// stranger takes a lock, or releases it with a message, at once or later or never.
+// stranger takes a lock, or releases it. The message of the release arrives at once, later, or never.
 func (w *world) stranger() {
 	key := w.key()
 	switch p := w.keys[key]; p.redis {
@@ -537,7 +536,7 @@ func (w *world) stranger() {
 
 func (w *world) message() { w.notify(w.key()) }
 
-// notify delivers a message. It may be taken for the echo of a release, or be superfluous.
+// notify delivers a message. The queues may take it for the echo of a release, or it may be superfluous.
 func (w *world) notify(key string) {
 	p := w.keys[key]
 	hears := []func(string, time.Time) []queue.Holder{w.Message, w.Message, w.Confirmed}
@@ -560,7 +559,7 @@ func (w *world) expires() {
 	}
 }
 
-// loses makes a holder find out that its lease expired.
+// loses lets a holder notice that its lease has expired.
 func (w *world) loses() {
 	o := pick(w, w.holders, func(o *owner) bool { return w.keys[o.key].redis != o.field })
 	if o != nil {
@@ -570,7 +569,7 @@ func (w *world) loses() {
 	}
 }
 
-// compare requires that the queues equal the model, and that no waiter is stranded.
+// compare requires that the queues match the model, and that no waiter is stranded.
 func (w *world) compare() {
 	live := 0
 	for key, p := range w.keys {
@@ -599,8 +598,8 @@ func (w *world) compare() {
 	}
 }
 
-// wantNoneStranded requires that the head of a free lock attempts, or that an event under way will
-// make it attempt. Only an event that this process does not know of is left to the poll.
+// wantNoneStranded requires that the head of a free lock attempts, or that an event in progress will make it
+// attempt. It may wait for its poll only if this process does not know of the event that freed the lock.
 func (w *world) wantNoneStranded(key string, p *place) {
 	if p.redis != "" || len(p.order) == 0 || len(p.holders) > 0 || p.handing > 0 || p.hidden {
 		return
@@ -610,7 +609,7 @@ func (w *world) wantNoneStranded(key string, p *place) {
 	}
 }
 
-// drains completes all events under way and requires that every waiting caller gets the lock.
+// drains completes all events in progress and requires that every waiting caller gets the lock.
 func (w *world) drains() {
 	most := 200 + len(w.callers) // each round has one turn at least
 	for round := 0; len(w.callers)+len(w.holders)+len(w.releases) > 0; round++ {
@@ -619,7 +618,7 @@ func (w *world) drains() {
 		}
 		for _, p := range w.keys {
 			if p.redis == "stranger" || !w.known(p.redis) {
-				p.redis, p.hidden = "", true // strangers and lost holders are gone
+				p.redis, p.hidden = "", true // all strangers and lost holders leave
 			}
 		}
 		for _, step := range []func(){w.executes, w.answers, w.startsRelease, w.releaseExecutes, w.releaseAnswers} {
@@ -628,7 +627,7 @@ func (w *world) drains() {
 				w.compare()
 			}
 		}
-		for _, d := range []time.Duration{2 * time.Second, queue.GiveWay} { // a caller that was asked to sleep wakes after that
+		for _, d := range []time.Duration{2 * time.Second, queue.GiveWay} { // so that sleeping callers wake
 			w.now = w.now.Add(d)
 			for _, c := range slices.Clone(w.callers) {
 				if c.asks == "" {
@@ -665,12 +664,12 @@ func TestQueues_Model(t *testing.T) {
 	}
 }
 
-// FuzzModel finds events that the seeds do not.
+// FuzzModel searches for sequences of events that the seeds do not contain.
 func FuzzModel(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 2, 0, 6, 0, 8, 0, 12, 0, 14, 0, 16, 0})
 	f.Add([]byte("a stranger has it, and frees it while a waiter is chosen"))
 	f.Fuzz(func(t *testing.T, events []byte) {
-		rest := rand.New(rand.NewPCG(0, 0)) // for drains, in which every caller has a turn
+		rest := rand.New(rand.NewPCG(0, 0)) // enough for drains, in which every caller has a turn
 		w := newWorld(t, func(n int) int {
 			if len(events) == 0 {
 				return rest.IntN(n)

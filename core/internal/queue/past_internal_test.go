@@ -10,7 +10,7 @@ type fixedHolder string
 func (a fixedHolder) Field() string        { return string(a) }
 func (a fixedHolder) Lasts(time.Time) bool { return true }
 
-// A past that is made later equals a past that was kept from the first turn on.
+// A past that is created later is equal to a past that was kept since the first turn.
 func TestQueue_Remember_FirstTurn(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
@@ -18,7 +18,7 @@ func TestQueue_Remember_FirstTurn(t *testing.T) {
 	q.Acquired("k", nil, Grant{Holder: fixedHolder("a"), Kind: "lock", Sent: begun}, begun)
 	kq := q.lock("k").queues["k"]
 	if kq.past != nil {
-		t.Error("a lock that no other client wants has a past")
+		t.Error("a past is kept although no other client wants the lock")
 	}
 	var want past
 	want.begin(begun, 1)

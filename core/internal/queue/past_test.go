@@ -29,6 +29,6 @@ func TestQueues_RecentIsBounded(t *testing.T) {
 	b.pass(queue.GiveWay)
 	use(1)
 	if _, got := b.Recent(); got > most-40 && got != most {
-		t.Errorf("remembers %d, want the keys of one shard to have made room", got)
+		t.Errorf("remembers %d, want that stale keys of one shard were removed", got)
 	}
 }

@@ -52,7 +52,7 @@ func TestQueues_Join_Limits(t *testing.T) {
 	}
 }
 
-// The limit in all counts every key, and a queue that no waiter could join is not left.
+// The total limit counts the waiters for every key. A queue that no waiter could join is removed.
 func TestQueues_Join_LimitInAll(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{InAll: 2})
@@ -73,7 +73,7 @@ func TestQueues_Join_LimitInAll(t *testing.T) {
 	b.wantEmpty()
 }
 
-// However a waiter goes, it is not counted any more.
+// A waiter that leaves in any way no longer counts.
 func TestQueues_Waiting_EachWayOut(t *testing.T) {
 	t.Parallel()
 	for name, goes := range map[string]func(b *bench, h *holder, w *queue.Waiter){

@@ -23,8 +23,8 @@ func (b *bench) wantAttempts(from []*queue.Waiter, which ...int) {
 	}
 }
 
-// After a waiter gets in, two more attempt, at most 8 at the same time. A waiter that is refused as
-// the head attempts alone until it gets in.
+// When a waiter gets the lock, two more attempt, at most 8 at the same time. If the head is refused, it
+// attempts alone until it gets the lock.
 func TestQueues_WaitersForSomePlaces(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -51,7 +51,7 @@ func TestQueues_WaitersForSomePlaces(t *testing.T) {
 	b.wantAttempts(all[4:], 0, 1, 2, 3, 4, 5)
 	gotIn(all[4])
 	rest := all[10:]
-	b.wantAttempts(rest, 0, 1) // beside the head and 5 others
+	b.wantAttempts(rest, 0, 1) // in addition to the head and 5 others
 
 	b.Refused(all[0], queue.Refusal{Holder: "stranger"}, queue.Stranger, b.now)
 	gotIn(all[5])
@@ -69,9 +69,8 @@ func TestQueues_WaitersForSomePlaces(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A place comes free while the refusal of the second waiter is on its way, and the first waiter gets
-// in. The second waiter is now the head, and its refusal is older than the place. So it attempts
-// again.
+// A place becomes free while the refusal of the second waiter is on its way, and the first waiter takes it.
+// The second waiter is now the head, and its refusal is older than the free place. So it attempts again.
 func TestQueues_HeadWithAnOldRefusal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -92,7 +91,7 @@ func TestQueues_HeadWithAnOldRefusal(t *testing.T) {
 	b.wantAttempts(all[1:])
 }
 
-// Sharers hold a lock together. A holder that does not share it holds it alone.
+// Sharers hold a lock together. A holder that does not share replaces all others.
 func TestQueues_Acquired_Shared(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -114,8 +113,8 @@ func TestQueues_Acquired_Shared(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A waiter that shares the lock does not wait for its other holders. A waiter that does not share it
-// waits for all of them, and the waiters behind it wait for their turn.
+// A waiter that shares the lock does not wait for other sharers. A waiter that does not share it waits for
+// all holders, and the waiters behind it wait for their turns.
 func TestQueues_SharersAndOthersInOneQueue(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -134,7 +133,7 @@ func TestQueues_SharersAndOthersInOneQueue(t *testing.T) {
 	b.rests(last)
 	for _, h := range []*holder{one, two, three} {
 		if woken(writer) {
-			t.Error("woken with holders left")
+			t.Error("woken while holders remain")
 		}
 		if w := b.Choose("k", h, b.now); w != nil {
 			t.Error("a shared lock was handed on")
@@ -150,8 +149,9 @@ func TestQueues_SharersAndOthersInOneQueue(t *testing.T) {
 	b.wantEmpty()
 }
 
-// Where any number can share the lock, neighbours in the queue attempt at once when the first one has
-// it. After that they attempt one by one, so that one refusal answers for all.
+// If any number of sharers is allowed, the sharers next to each other in the queue attempt together when the
+// first one gets the lock. After a refusal they attempt one by one, so that one refusal counts for all of
+// them.
 func TestQueues_SharersFollowTheFirst(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -166,7 +166,7 @@ func TestQueues_SharersFollowTheFirst(t *testing.T) {
 	b.rests(second)
 	one, _ := b.takes(first, sharing)
 	if !woken(second) || !woken(third) || woken(writer) || woken(last) {
-		t.Error("not exactly those next to the first one were woken")
+		t.Error("got other waiters woken than the sharers next to the first one")
 	}
 	b.attempts(third)
 	b.attempts(second)
@@ -184,7 +184,7 @@ func TestQueues_SharersFollowTheFirst(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A waiter whose attempt keeps further sharers out attempts as soon as it is the head.
+// A waiter whose attempt stops further sharers attempts as soon as it is the head.
 func TestQueues_AnnouncingHeadAttempts(t *testing.T) {
 	t.Parallel()
 	announces := func(w *queue.Wish) { w.Announces = true }

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// game simulates processes that always want the lock, with a clock.
+// game simulates processes that always want the lock. It has a clock.
 type game struct {
 	now   time.Time
 	all   []*turns
-	order []int // whose turn it was
+	order []int // the process of each turn
 }
 
 func newGame(n int) *game {
@@ -23,8 +23,8 @@ func newGame(n int) *game {
 	return g
 }
 
-// turn gives the lock for a while to the process that waits least. The ways to Redis differ by up to
-// half a step.
+// turn lets the process with the shortest wait hold the lock for a while. The latencies to Redis differ by up
+// to half a step.
 func (g *game) turn(r *rand.Rand, lasts time.Duration) {
 	first, at := -1, time.Time{}
 	for i, t := range g.all {
@@ -50,7 +50,7 @@ func (g *game) turn(r *rand.Rand, lasts time.Duration) {
 	}
 }
 
-// Whichever process began, after a few rounds the processes take turns one after the other.
+// Whichever process starts, after a few rounds the processes take turns one after the other.
 func TestTurns_RoundRobin(t *testing.T) {
 	t.Parallel()
 	for n := 2; n <= 8; n++ {
@@ -164,8 +164,8 @@ func TestTurns_StandsBack(t *testing.T) {
 	}
 }
 
-// A process behind others trusts them to come: it attempts later each time that they did, up to a
-// limit. Once they have not come it attempts as early as at first.
+// A process behind others expects them to take their turns: each time that they do, it attempts later, up to
+// a limit. If they do not, it attempts as early as at the start.
 func TestTurns_Trust(t *testing.T) {
 	t.Parallel()
 	var q turns
@@ -183,7 +183,7 @@ func TestTurns_Trust(t *testing.T) {
 			t.Errorf("waits %s, want a step and %d more, or %s", got, more, maxTrust)
 		}
 		q.refuse(now, Fellow)
-		q.refuse(now, Fellow) // a poll is not a further sign
+		q.refuse(now, Fellow) // a poll does not show that others want the lock
 	}
 	behind()
 	if got := behind(); got != rankStep {
@@ -195,7 +195,8 @@ func TestTurns_Trust(t *testing.T) {
 	}
 }
 
-// Strangers owe nothing for turns that they take while the lock is left free for every client.
+// Turns that strangers take while the lock is left free for every client do not count: after its next run
+// this process stands back for them.
 func TestTurns_GiveAway(t *testing.T) {
 	t.Parallel()
 	for _, given := range []bool{false, true} {
@@ -220,8 +221,8 @@ func TestTurns_GiveAway(t *testing.T) {
 	}
 }
 
-// Known strangers have two turns for a single one, and are left one more every few runs, so that a
-// message does not always wake the same threads for nothing.
+// Known strangers get two turns for a single one, and one more every few runs, so that a message does not
+// always wake the same threads without a turn for them.
 func TestTurns_StrangersAreOutOfStep(t *testing.T) {
 	t.Parallel()
 	for threads := 2; threads <= 12; threads++ {
@@ -241,7 +242,7 @@ func TestTurns_StrangersAreOutOfStep(t *testing.T) {
 			message() // wakes a thread for nothing
 			for thread, last := range since {
 				if turn-last > 12*threads {
-					t.Fatalf("thread %d of %d is without a turn since %d others", thread, threads, turn-last)
+					t.Fatalf("thread %d of %d got no turn while others had %d", thread, threads, turn-last)
 				}
 			}
 			now = now.Add(10 * time.Millisecond)
@@ -249,7 +250,7 @@ func TestTurns_StrangersAreOutOfStep(t *testing.T) {
 	}
 }
 
-// Stand-backs that no process uses become rare, until another process shows up.
+// Stand-backs that no process uses become rare until another process appears.
 func TestTurns_UnusedStandBacks(t *testing.T) {
 	t.Parallel()
 	var q turns
@@ -310,7 +311,7 @@ func TestTurns_Runs(t *testing.T) {
 		for range q.trips {
 			q.measure(tt.trip)
 		}
-		q.measure(time.Second) // that was slow
+		q.measure(time.Second) // a slow turn
 		for range maxAlone {
 			q.release(now, tt.others)
 		}
@@ -330,7 +331,7 @@ func TestTurns_Runs(t *testing.T) {
 	}
 }
 
-// sums is the plain form of the counts that turns keeps.
+// sums computes the counts that turns keeps, in a simple way.
 type sums struct {
 	missed, run, owed int
 	runs              int
@@ -344,7 +345,7 @@ func (m *sums) strangers(now time.Time) bool {
 	return now.Sub(m.seenStranger) < memory || now.Sub(m.seenFellow) >= memory
 }
 
-// owes returns the turns that a run adds.
+// owes returns the number of turns that a run adds.
 func (m *sums) owes(now time.Time) int {
 	run := min(m.run, runLength)
 	if now.Sub(m.seenStranger) >= memory {
@@ -357,8 +358,8 @@ func (m *sums) owes(now time.Time) int {
 	return max(run, 2)
 }
 
-// After random events the counts equal the model, and the lock is left to others for a bounded time
-// only.
+// After random events the counts are equal to the counts of the model, and the process leaves the lock to others
+// only for a bounded time.
 func TestTurns_Model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -409,7 +410,7 @@ func TestTurns_Model(t *testing.T) {
 	}
 }
 
-// The example in the comment of turns: three fellows, of which one has no caller any more.
+// The example in the comment of turns: three fellows, one of which has no more callers.
 func TestTurns_Example(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
@@ -448,7 +449,7 @@ func TestTurns_Example(t *testing.T) {
 	want(80, 80, 143, 150)
 	b.begin(at(143), true)
 	if b.trust != 0 {
-		t.Errorf("B trusts for %s after the others have not come", b.trust)
+		t.Errorf("B waits %s for the others after they did not come", b.trust)
 	}
 	b.release(at(183), 2)
 	want(183, -1, 183+14, -1)

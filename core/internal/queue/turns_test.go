@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// After a run the head leaves the lock to the processes that were notified, for a moment or until
-// they have released it.
+// After a run the head leaves the lock to the notified processes, for a moment or until they have released
+// it.
 func TestTurns_StandBack(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -44,7 +44,7 @@ func TestTurns_StandBack(t *testing.T) {
 	}
 }
 
-// A caller that comes back at once also leaves the lock to others, and listens for their messages.
+// A caller that returns at once also leaves the lock to others and listens for their messages.
 func TestTurns_StandBack_CallerComesBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -60,14 +60,14 @@ func TestTurns_StandBack_CallerComesBack(t *testing.T) {
 	}
 	b.Confirmed("k", b.now)
 	if got := b.rests(w).Sleep; got != queue.StandBack || !woken(w) {
-		t.Errorf("got %s, want a confirmation to be no release", got)
+		t.Errorf("got %s, want that a confirmation does not count as a release", got)
 	}
 	b.Message("k", b.now)
 	b.attempts(w)
 }
 
-// The next caller of a key without a queue has heard its messages, unless a message was the echo of a
-// release of this process.
+// The messages for a key without a queue count for the next caller, except the echo of a release of this
+// process.
 func TestTurns_StandBack_MessageBeforeTheNextCaller(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -77,7 +77,7 @@ func TestTurns_StandBack_MessageBeforeTheNextCaller(t *testing.T) {
 	}{
 		{"none", 0, queue.StandBack},
 		{"the echo", 1, queue.StandBack},
-		{"two messages of other releases", 3, 0}, // a stranger is owed two turns for one
+		{"two messages of other releases", 3, 0}, // this process owes a stranger two turns for one
 	} {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			w := b.joined()
@@ -85,7 +85,7 @@ func TestTurns_StandBack_MessageBeforeTheNextCaller(t *testing.T) {
 			b.subscribed(w)
 			h, _ := b.takes(w)
 			if !b.Listens("k") {
-				t.Error("a subscription that was given back is not remembered")
+				t.Error("an ended subscription is not remembered")
 			}
 			if b.Choose("k", h, b.now) != nil {
 				t.Error("a waiter was chosen")
@@ -110,8 +110,8 @@ func TestTurns_StandBack_MessageBeforeTheNextCaller(t *testing.T) {
 	}
 }
 
-// Among fellows the process that has waited longest is first. The others attempt one step later for
-// each process before them.
+// Among fellows the process that has waited longest is first. Each of the others attempts one step later for
+// every process before it.
 func TestTurns_Ranks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -133,7 +133,7 @@ func TestTurns_Ranks(t *testing.T) {
 	b.attempts(next)
 }
 
-// A sharer that joins holders of this process has not taken another turn.
+// A sharer that joins holders of this process does not take another turn.
 func TestTurns_Ranks_SharersJoinATurn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -152,7 +152,7 @@ func TestTurns_Ranks_SharersJoinATurn(t *testing.T) {
 	wantSame(t, "rest", b.rests(b.joined()).Sleep, 3*queue.RankStep)
 }
 
-// A caller whose deadline is near keeps enough time for an attempt.
+// A caller whose deadline is near stands back only as long as enough time for an attempt remains.
 func TestTurns_StandBack_KeepsAReserve(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// The waiter that came first is first, wherever it stood before.
+// The waiter that arrived first is first, whatever queue it was in before.
 func TestQueues_Join_OrdersByAge(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -43,8 +43,8 @@ func TestQueues_Join_OrdersByAge(t *testing.T) {
 	}
 }
 
-// A waiter that leaves, from whatever place, leaves the order of the others as it was. If a head was
-// woken, its successor is.
+// If a waiter leaves from any place, the order of the others does not change. If a woken head leaves, its
+// successor is woken.
 func TestQueues_Leave_KeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -78,7 +78,7 @@ func TestQueues_Leave_KeepsTheOrder(t *testing.T) {
 	}
 }
 
-// A new head attempts before it sleeps, unless this process knows that the lock is taken.
+// A new head attempts before it sleeps, unless this process knows that the lock is held.
 func TestQueues_Next_NewWaiter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -108,7 +108,7 @@ func TestQueues_Next_NewWaiter(t *testing.T) {
 	}
 }
 
-// Each reason leads to one attempt.
+// Each reason to attempt leads to one attempt.
 func TestQueues_Next_OneAttemptForEachReason(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -155,8 +155,8 @@ func TestQueues_Poll_HeadOnly(t *testing.T) {
 	b.rests(second)
 }
 
-// An older waiter that comes while the head is due goes first, and the wake-up of the head is not
-// lost.
+// If an older waiter arrives while the head is due, the older waiter goes first, and the wake-up of the head
+// is not lost.
 func TestQueues_Join_OlderThanADueHead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -169,7 +169,7 @@ func TestQueues_Join_OlderThanADueHead(t *testing.T) {
 	b.attempts(young)
 }
 
-// Ten messages are one reason to look: the signal does not pile up and is not lost.
+// Ten messages cause one signal, which is not lost.
 func TestWaiter_Signal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -183,8 +183,7 @@ func TestWaiter_Signal(t *testing.T) {
 	}
 }
 
-// A waiter for several keys goes to the queue of the taken key, keeps its place, and blocks neither
-// queue.
+// A waiter for several keys moves to the queue of the taken key. It keeps its place and blocks neither queue.
 func TestQueues_Move(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -205,7 +204,7 @@ func TestQueues_Move(t *testing.T) {
 	b.wantOrder("k", behind)
 	b.wantOrder("other", w, there)
 	if !woken(behind) {
-		t.Error("the head of the queue that it left was not woken")
+		t.Error("the head of the old queue was not woken")
 	}
 	b.attempts(behind)
 	b.attempts(w)
@@ -216,7 +215,7 @@ func TestQueues_Move(t *testing.T) {
 	b.wantEmpty()
 }
 
-// It sleeps where this process knows that the lock is taken.
+// After a move to a key that this process knows to be held, it sleeps.
 func TestQueues_Move_BehindAHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -233,7 +232,8 @@ func TestQueues_Move_BehindAHolder(t *testing.T) {
 	b.wantOrder("other")
 }
 
-// It learns how often others came first since it has moved: by hand-offs past it, and by refusals.
+// A refusal returns how often other callers came first since the move: by hand-offs past the waiter and by
+// refusals.
 func TestQueues_Refused_CountsPassedOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -256,8 +256,8 @@ func TestQueues_Refused_CountsPassedOver(t *testing.T) {
 	}
 }
 
-// A waiter that brings nothing to hold lets the next one attempt, and nothing is left of it. A waiter
-// in a lane does not wait for another one.
+// A waiter that takes nothing to hold lets the next one attempt and leaves no trace. A waiter in a lane does
+// not wait for another one.
 func TestQueues_Served(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -268,7 +268,7 @@ func TestQueues_Served(t *testing.T) {
 	for _, w := range []*queue.Waiter{first, second, third} {
 		b.attempts(w)
 		if !b.Waited("k") {
-			t.Error("no caller waits")
+			t.Error("got no waiter")
 		}
 		b.Served(w, b.now)
 	}
@@ -292,7 +292,8 @@ func TestQueues_Served(t *testing.T) {
 	}
 }
 
-// A look for a grant is not an attempt: a due waiter stays due, and no attempt counts as unanswered.
+// Granted only checks for a grant and is not an attempt: a due waiter stays due, and no attempt counts as
+// unanswered.
 func TestQueues_Granted_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -306,7 +307,7 @@ func TestQueues_Granted_ChangesNothing(t *testing.T) {
 	}
 	b.pass(ms)
 	if later := b.joined(); b.Unanswered(later) {
-		t.Error("an attempt is believed to be on its way")
+		t.Error("an attempt counts as unanswered")
 	}
 	b.refused(w)
 	h, _ := b.takes(nil)
@@ -318,7 +319,7 @@ func TestQueues_Granted_ChangesNothing(t *testing.T) {
 	b.granted(w, to)
 }
 
-// A waiter to which a hand-off refers cannot be used for another call until the hand-off is complete.
+// A chosen waiter is not reusable for another call until the hand-off is complete.
 func TestWaiter_Reusable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -326,7 +327,7 @@ func TestWaiter_Reusable(t *testing.T) {
 	w := b.joined()
 	b.chosen(h)
 	if next, _ := b.takes(w); w.Reusable() {
-		t.Error("a waiter that a hand-off knows is reusable")
+		t.Error("a waiter is reusable during a hand-off")
 	} else {
 		b.NotHanded(w, b.now)
 		b.frees(next)
@@ -338,7 +339,7 @@ func TestWaiter_Reusable(t *testing.T) {
 	}
 }
 
-// A waiter learns behind which holder it waits, and which holder gave it the lock.
+// A waiter can see which holder it waits for and which holder gave it the lock.
 func TestQueues_Next_Behind(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

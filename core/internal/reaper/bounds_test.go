@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/reaper"
 )
 
-// However many orphans there are, and however slow Redis is, few questions are asked at a time and in
-// a second, and each names as many keys as one may.
+// However many orphans there are and however slow Redis is, the reaper sends few questions at a time and per
+// second. Each question names as many keys as allowed.
 func TestReaper_Bounds(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		keys, each, most int
 		takes            time.Duration
-		least            int // questions in a second
+		least            int // the least number of questions in a second
 	}{
 		{1, 5000, 64, 0, 1},
 		{5000, 1, 64, 0, 70},
@@ -60,8 +60,8 @@ func (b *bed) wantBounded(least int) {
 	}
 }
 
-// The reaper asks about a key soon at first, and then less and less often, down to once a second. A
-// new orphan makes it begin anew.
+// The reaper asks about a key soon at first and then less and less often, down to once a second. A new orphan
+// of the key resets the pause.
 func TestReaper_Pace(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -75,7 +75,7 @@ func TestReaper_Pace(t *testing.T) {
 				want := time.Duration(ms) * time.Millisecond
 				d := asked[i].at.Sub(last)
 				if d < want*3/4 || d > want {
-					t.Errorf("question %d after %s, want the last quarter of %s", i, d, want)
+					t.Errorf("question %d after %s, want a time in the last quarter of %s", i, d, want)
 				}
 				last = asked[i].at
 			}
@@ -83,7 +83,7 @@ func TestReaper_Pace(t *testing.T) {
 	})
 }
 
-// passUntilAsked returns just after a question was asked, so that the next one is not due soon.
+// passUntilAsked returns just after a question, so that the next one is not due soon.
 func (b *bed) passUntilAsked() {
 	b.t.Helper()
 	for range time.Second / time.Millisecond { // the longest pause
@@ -92,10 +92,10 @@ func (b *bed) passUntilAsked() {
 			return
 		}
 	}
-	b.t.Fatal("nothing is asked within a second")
+	b.t.Fatal("no question within a second")
 }
 
-// Orphans beyond a limit are left to their lease, so that the memory is bounded. There is room again
+// Orphans beyond a limit are left to their leases, so that the memory is bounded. There is room for new ones
 // when others are settled.
 func TestReaper_Full(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestReaper_Full(t *testing.T) {
 	})
 }
 
-// The last few settled orphans that were in Redis are remembered, and none of the others.
+// The reaper remembers the last few settled orphans that were in Redis, and no others.
 func TestReaper_WasOrphaned(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -142,8 +142,8 @@ func TestReaper_WasOrphaned(t *testing.T) {
 	})
 }
 
-// A silent node is asked nothing, however long that takes, and at once when it answers again. Other
-// nodes go on.
+// A silent node gets no question until it answers again. Then it gets one at once. Other nodes are not
+// affected.
 func TestReaper_Silent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -158,7 +158,7 @@ func TestReaper_Silent(t *testing.T) {
 				t.Fatal("asked although its node is silent")
 			}
 		}
-		b.abandon("b", "k1") // is parked with the other
+		b.abandon("b", "k1") // it is parked with the other orphan
 		pass(time.Second)
 		b.hush(false, "k1")
 		b.Resume()
@@ -168,7 +168,7 @@ func TestReaper_Silent(t *testing.T) {
 	})
 }
 
-// A node that answers again at the moment at which it is found to be silent is not forgotten.
+// If a node answers again at the moment at which the reaper finds it silent, its orphans are not forgotten.
 func TestReaper_Resume_WhileParking(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -188,8 +188,8 @@ func TestReaper_Resume_WhileParking(t *testing.T) {
 	})
 }
 
-// A key that makes Redis reject a whole question does not stop the others. The reaper asks about it
-// separately until it is answered.
+// If one key makes Redis reject a whole question, the other keys are not affected. The reaper asks about that
+// key separately until it gets an answer.
 func TestReaper_ForbiddenKey(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -222,7 +222,7 @@ func TestReaper_ForbiddenKey(t *testing.T) {
 	})
 }
 
-// Redis reports nothing about one key. The reaper learns about the others.
+// Redis returns an error for one key. The reaper uses the answers about the others.
 func TestReaper_OneFindingIsAnError(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -251,9 +251,9 @@ func TestReaper_Drain(t *testing.T) {
 		start := time.Now()
 		b.Drain(t.Context())
 		if d := time.Since(start); d < 100*time.Millisecond || d > 120*time.Millisecond {
-			t.Errorf("it took %s, want the time of one question", d)
+			t.Errorf("Drain took %s, want the time of one question", d)
 		}
-		b.abandon("c", "k4") // is cleared up, but not waited for
+		b.abandon("c", "k4") // it is cleared up, but Drain does not wait for it
 		start = time.Now()
 		b.Drain(t.Context())
 		wantSame(t, "the second took", time.Since(start), 0)
@@ -272,8 +272,8 @@ func TestReaper_Drain_Nothing(t *testing.T) {
 	})
 }
 
-// An acquire that is still pending may land after the question. Drain waits for it until its answer
-// comes, or the time is up.
+// Redis may execute a pending acquire after the question. Drain waits until the answer to the acquire
+// arrives, or until its time limit.
 func TestReaper_Drain_PendingCall(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -292,7 +292,7 @@ func TestReaper_Drain_PendingCall(t *testing.T) {
 				start := time.Now()
 				b.Drain(ctx)
 				if d := time.Since(start); d < tt.want || d > tt.want+reaper.LongestAsk {
-					t.Errorf("it took %s, want %s", d, tt.want)
+					t.Errorf("Drain took %s, want %s", d, tt.want)
 				}
 			})
 		})

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a reaper with a Redis in memory and the notifications of the reaper.
+// bed is a reaper with a Redis in memory. It records the notifications of the reaper.
 type bed struct {
 	*reaper.Reaper
 	*redis
@@ -53,13 +53,13 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 }
 
 func (b *bed) hasCleared(key string) {
-	_ = b.Kept() // it is called outside of the mutex
+	_ = b.Kept() // the reaper calls it without its mutex
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cleared = append(b.cleared, key)
 }
 
-// abandon leaves a field to the reaper without a call that is awaited.
+// abandon leaves a field to the reaper without a pending call.
 func (b *bed) abandon(field string, keys ...string) {
 	b.Abandon(nil, keys, field, nil, 10*time.Second)
 }
@@ -85,18 +85,18 @@ func (b *bed) wantKept(want string) {
 // redis holds locks in memory and answers the questions about them.
 type redis struct {
 	mu      sync.Mutex
-	most    int                      // keys in a question
-	takes   time.Duration            // until an answer
+	most    int                      // the most keys in a question
+	takes   time.Duration            // the time until an answer
 	locks   map[string][]string      // fields by key
 	silent  map[string]bool          // by key
-	fails   func(key string) failure // failure of the question that names key; may be nil
-	looked  func(key string)         // called when the reaper looks whether a node is silent; may be nil
+	fails   func(key string) failure // returns the failure of a question that names key; may be nil
+	looked  func(key string)         // called when the reaper checks whether a node is silent; may be nil
 	asked   []asking
 	flying  int
 	flyMost int
 }
 
-// asking is one question as it arrived.
+// asking is a question that arrived.
 type asking struct {
 	at   time.Time
 	list []redisstore.Suspicion
@@ -111,9 +111,9 @@ type failure uint8
 
 const (
 	fine     failure = iota
-	noAnswer         // the question gets no answer but may be executed
-	rejected         // the question, with an error
-	broken           // this key only
+	noAnswer         // no answer to the question, which may have been executed
+	rejected         // an error for the whole question
+	broken           // an error for this key only
 )
 
 var errFake = errors.New("no luck")
@@ -193,7 +193,7 @@ func (r *redis) atOnce() int {
 	return r.flyMost
 }
 
-// land executes a command.
+// land executes an acquire.
 func (r *redis) land(field string, keys ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,7 +230,7 @@ func (r *redis) hush(silent bool, keys ...string) {
 	}
 }
 
-// late is an acquire whose answer the test sets.
+// late is an acquire whose answer is set by the test.
 type late struct {
 	mu      sync.Mutex
 	outcome reaper.Outcome
@@ -248,7 +248,7 @@ func (l *late) comes(outcome reaper.Outcome) {
 	l.outcome = outcome
 }
 
-// pass lets time of the bubble pass, and the due events happen.
+// pass lets virtual time pass and waits until all due events have happened.
 func pass(d time.Duration) {
 	time.Sleep(d) // virtual time
 	synctest.Wait()

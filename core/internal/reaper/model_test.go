@@ -11,13 +11,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// model holds the fields about which Redis may be asked, and the times until which late commands have to be cleaned up.
+// model contains the fields about which the reaper may ask, and the times until which it has to clean up late
+// commands.
 type model struct {
 	*bed
 
 	random  *rand.Rand
 	orphans []*modelled
-	held    map[string]string // by key, the field of a holder, which must stay
+	held    map[string]string // the field of a holder by key; it must stay
 	n       int
 }
 
@@ -26,14 +27,14 @@ type modelled struct {
 	field  string
 	keys   []string
 	call   *late
-	until  time.Time // it may land before
+	until  time.Time // Redis may execute the command until then
 	landed bool
 }
 
 var modelKeys = []string{"k0", "k1", "k2", "k3", "k4", "k5"}
 
-// After random events in any order: every abandoned field is cleared up however late it lands, a
-// holder's field is not, silent nodes are left alone, and nothing is kept.
+// After random events in any order: the reaper has cleared up every abandoned field, however late Redis
+// executed its command, and no field of a holder. It has not asked silent nodes, and it keeps no state.
 func TestReaper_Model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(15) {
@@ -58,7 +59,7 @@ func TestReaper_Model(t *testing.T) {
 	}
 }
 
-// fail makes one question in n fail in some way.
+// fail makes one of n questions fail in some way.
 func (m *model) fail(n int) func(string) failure {
 	random := rand.New(rand.NewPCG(m.random.Uint64(), 1))
 	return func(string) failure {
@@ -113,7 +114,7 @@ func (m *model) abandonSome() {
 	m.orphans = append(m.orphans, o)
 }
 
-// landOne executes a command that was given up or refused. Its answer may come.
+// landOne executes an abandoned or refused command. Its answer may arrive.
 func (m *model) landOne() {
 	i := slices.IndexFunc(m.orphans, func(o *modelled) bool { return !o.landed && time.Now().Before(o.until) })
 	if i < 0 {
@@ -141,7 +142,7 @@ func (m *model) toggle() {
 	}
 }
 
-// judge checks the questions since the last event. A node cannot have fallen silent since.
+// judge checks the questions since the last event. No node has fallen silent since then.
 func (m *model) judge() {
 	m.t.Helper()
 	for _, q := range m.questions() {
@@ -169,7 +170,7 @@ func (m *model) judgeFields(s redisstore.Suspicion) {
 	}
 }
 
-// settle ends all failures and checks the remains when no late command can be executed any more.
+// settle ends all failures, waits until Redis can no longer execute a late command, and checks what remains.
 func (m *model) settle() {
 	m.t.Helper()
 	m.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/reaper"
 )
 
-// A field in Redis is cleared up within milliseconds, and its waiters are woken.
+// The reaper clears up a field in Redis within milliseconds and wakes the waiters.
 func TestReaper_Abandon_Landed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -20,12 +20,12 @@ func TestReaper_Abandon_Landed(t *testing.T) {
 		pass(6 * time.Millisecond)
 		b.wantCleared("k")
 		b.wantLocks(t, "k")
-		b.wantLocks(t, "k2", "other") // held by another holder
+		b.wantLocks(t, "k2", "other") // another holder has it
 	})
 }
 
-// "Not there" settles nothing while the command may still land. A late command is cleared up within
-// about a second.
+// A field that Redis does not have yet is not settled while Redis may still execute its command. The reaper
+// clears up after a late command within about a second.
 func TestReaper_Abandon_LandsLate(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -39,12 +39,12 @@ func TestReaper_Abandon_LandsLate(t *testing.T) {
 		b.wantCleared("k")
 		b.wantKept(reaper.KeptNothing)
 		if b.Orphaned("a") {
-			t.Error("a is cleared up still")
+			t.Error("a still counts as orphaned")
 		}
 	})
 }
 
-// When nothing can land any more, nothing is asked, and nothing is kept.
+// When Redis can no longer execute any command, the reaper asks nothing and keeps nothing.
 func TestReaper_Abandon_Ends(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -53,7 +53,7 @@ func TestReaper_Abandon_Ends(t *testing.T) {
 		}
 		pass(10*time.Second + reaper.SettleTime)
 		if len(b.questions()) == 0 {
-			t.Error("nothing was asked")
+			t.Error("no question was sent")
 		}
 		pass(5 * time.Second)
 		b.questions()
@@ -63,7 +63,7 @@ func TestReaper_Abandon_Ends(t *testing.T) {
 	})
 }
 
-// The reaper works again after it had nothing to do.
+// The reaper starts again after it had nothing to do.
 func TestReaper_BeginsAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -77,7 +77,7 @@ func TestReaper_BeginsAgain(t *testing.T) {
 	})
 }
 
-// A field that was in Redis and cannot come back is gone when it is not there.
+// A relinquished field cannot come back, so the reaper settles it when Redis does not have it.
 func TestReaper_Relinquish_AskedOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -89,8 +89,7 @@ func TestReaper_Relinquish_AskedOnce(t *testing.T) {
 	})
 }
 
-// A Redis without answers is asked until it answers. When nothing can be left, it is not asked any
-// more.
+// The reaper asks a Redis that does not answer again, but not after the time at which no field can be left.
 func TestReaper_Relinquish_WithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -105,7 +104,7 @@ func TestReaper_Relinquish_WithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// A command that is found in one of its keys was executed for all of them.
+// If one key has the field of a command, Redis has executed the command for all of its keys.
 func TestReaper_Abandon_SeveralKeys(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -117,8 +116,8 @@ func TestReaper_Abandon_SeveralKeys(t *testing.T) {
 	})
 }
 
-// A question names the newest of many orphans of a key. An older orphan that is found there is named at
-// once.
+// A question names the newest of many orphans of a key. If Redis has an older orphan, the next question names
+// it at once.
 func TestReaper_Abandon_ManyInOneKey(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -139,12 +138,13 @@ func TestReaper_Abandon_ManyInOneKey(t *testing.T) {
 	})
 }
 
-// A late answer settles as much as it can.
+// If a late answer shows that Redis changed nothing, there are no more questions. After a late grant, one
+// question is enough.
 func TestReaper_LateAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		outcome reaper.Outcome
-		asked   int // questions after that, 2 for many
+		asked   int // the number of questions after that; 2 stands for many
 	}{
 		"it has changed nothing": {reaper.Unchanged, 0},
 		"it was granted":         {reaper.Granted, 1},
@@ -177,7 +177,8 @@ func TestReaper_LateAnswer(t *testing.T) {
 	}
 }
 
-// An answer before the first question saves it, if nothing was changed.
+// If the answer to the acquire arrives before the first question and Redis changed nothing, there is no
+// question.
 func TestReaper_LateAnswer_BeforeTheQuestion(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -193,14 +194,14 @@ func TestReaper_ClearedMayAbandon(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.land("a", "k")
-		b.looked = func(string) { b.Resume() } // nor is it asked under the mutex whether a node is silent
+		b.looked = func(string) { b.Resume() } // the reaper also checks without its mutex whether a node is silent
 		b.abandon("a", "k")
 		pass(time.Second)
 		b.wantCleared("k")
 	})
 }
 
-// When its owner closes, all its goroutines end, whatever they wait for.
+// Close ends all goroutines, whatever they wait for.
 func TestReaper_Close(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -212,6 +213,6 @@ func TestReaper_Close(t *testing.T) {
 		b.end()
 		synctest.Wait()
 		b.workers.Wait()
-		b.abandon("b", "k") // does nothing and waits for nothing
+		b.abandon("b", "k") // returns at once
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Nodes that get no processor while they meet forget each other. They are introduced again.
+// Nodes that do not run while they meet forget each other. StartCluster introduces them again.
 func TestStartCluster_NodesStandStillWhileTheyMeet(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{t: t}
@@ -18,7 +18,7 @@ func TestStartCluster_NodesStandStillWhileTheyMeet(t *testing.T) {
 	for _, m := range c.Masters {
 		m.Stop()
 	}
-	time.Sleep(4 * time.Second) // the fault: longer than a handshake may take
+	time.Sleep(4 * time.Second) // longer than a handshake may take
 	for _, m := range c.Masters {
 		m.Continue()
 	}

@@ -28,7 +28,7 @@ func TestServer_StopContinue(t *testing.T) {
 		o.ReadTimeout, o.MaxRetries = 50*time.Millisecond, -1
 	})
 
-	if err := rdb.Ping(t.Context()).Err(); err != nil { // shakes hands, which a stopped server cannot
+	if err := rdb.Ping(t.Context()).Err(); err != nil { // connects, which needs a running server
 		t.Fatal(err)
 	}
 
@@ -39,13 +39,13 @@ func TestServer_StopContinue(t *testing.T) {
 	}
 
 	srv.Continue()
-	// The abandoned INCR lands before anything that is sent later on the same machine.
+	// Redis executes the abandoned INCR before any command that is sent later on the same machine.
 	fresh := srv.Client()
 	if err := fresh.Ping(t.Context()).Err(); err != nil {
 		t.Fatalf("Ping after Continue: %v", err)
 	}
 	if got := fresh.Get(t.Context(), "n").Val(); got != "1" {
-		t.Errorf("n after Continue: got %q, want 1: the stopped server keeps what it was sent", got)
+		t.Errorf("n after Continue: got %q, want 1: a stopped server keeps the commands that it receives", got)
 	}
 }
 

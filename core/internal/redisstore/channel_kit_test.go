@@ -45,7 +45,8 @@ func (b *bench) subscribe(channel string) *subscriber {
 	return &subscriber{b: b, channel: channel, sub: sub}
 }
 
-// wantOnly publishes the last payload itself, so that all earlier messages have come.
+// wantOnly requires exactly these messages. It publishes the last payload itself, so that all earlier
+// messages have arrived.
 func (s *subscriber) wantOnly(want ...string) {
 	s.b.t.Helper()
 	s.b.rdb.Publish(context.Background(), s.channel, want[len(want)-1])

@@ -15,18 +15,18 @@ const (
 	leasesKey     = "{" + key + "}:timeout"
 )
 
-// permit returns the id of a permit.
+// permit returns the id of a permit for a test.
 func permit(digit string) redisstore.Claim {
 	return redisstore.Claim{Kind: kinds.PermitSemaphore, Key: key, Field: strings.Repeat(digit, 32)}
 }
 
-// ask asks for the permit of the claim, and returns the refusal, if any.
+// ask attempts to acquire the permit of the claim and returns the refusal, if any.
 func (b *bench) ask(c redisstore.Claim, demand string, lease time.Duration) *redisstore.Refusal {
 	b.t.Helper()
 	return reply(b, b.Acquire(time.Now(), c, redisstore.Terms{Lease: lease, Demand: demand})).Refusal
 }
 
-// wantCount requires so many available permits.
+// wantCount requires the number of available permits.
 func (b *bench) wantCount(want string) {
 	b.t.Helper()
 	if got := b.rdb.Get(b.t.Context(), key).Val(); got != want {
@@ -34,8 +34,8 @@ func (b *bench) wantCount(want string) {
 	}
 }
 
-// An operation of any kind that is executed again changes nothing. An undone operation is not
-// executed any more.
+// An operation of any kind that Redis executes again changes nothing. An undone operation is never executed
+// again.
 func TestStore_Settle_Once(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -44,7 +44,7 @@ func TestStore_Settle_Once(t *testing.T) {
 			reply(b, b.Settle(time.Now(), kinds.PlainSemaphore, key, []string{"b:give:2", "c:give:-1"}))
 			b.wantCount("6")
 		}
-		for _, op := range []string{"d:take:6", "e:take:1"} { // the last ones, and none is left
+		for _, op := range []string{"d:take:6", "e:take:1"} { // the last ones: no permit remains
 			for range 2 {
 				got := reply(b, b.Acquire(time.Now(), redisstore.Claim{Kind: kinds.PlainSemaphore, Key: key, Field: op}, redisstore.Terms{}))
 				if (got.Refusal == nil) != (op == "d:take:6") {
@@ -57,14 +57,14 @@ func TestStore_Settle_Once(t *testing.T) {
 			reply(b, b.Settle(time.Now(), kinds.PlainSemaphore, key, []string{"d:take:6"})) // undone
 			b.wantCount("6")
 			if got := reply(b, b.Acquire(time.Now(), redisstore.Claim{Kind: kinds.PlainSemaphore, Key: key, Field: "d:take:6"}, redisstore.Terms{})); got.Refusal == nil {
-				t.Error("what was undone was executed")
+				t.Error("an undone operation was executed")
 			}
 		}
 	})
 }
 
-// Operations are remembered for at least a quarter of an hour less half a minute. They are removed,
-// and their key is prolonged, every half minute at most.
+// Redis remembers operations for at least a quarter of an hour less half a minute. It removes old ones and
+// extends the TTL of their key at most every half minute.
 func TestStore_Settle_Forgets(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -84,10 +84,10 @@ func TestStore_Settle_Forgets(t *testing.T) {
 			got := b.rdb.ZRange(t.Context(), operationsKey, 0, -1).Val()
 			slices.Sort(got)
 			if !slices.Equal(got, tt.want) {
-				t.Errorf("remembered are %q, want %q", got, tt.want)
+				t.Errorf("Redis remembers %q, want %q", got, tt.want)
 			}
 			if left := b.rdb.PTTL(t.Context(), operationsKey).Val(); left < 14*time.Minute+30*time.Second {
-				t.Errorf("they are for %s", left)
+				t.Errorf("it remembers them for %s", left)
 			}
 		}
 	})

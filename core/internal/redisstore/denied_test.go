@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// without adds a user with a right to everything but some commands. all is the user that adds it.
+// without returns b, whose user may call all commands, and a store whose user may call all except the given
+// ones.
 func (b *bench) without(commands ...string) (all, user *bench) {
 	b.t.Helper()
 	rules := []any{"acl", "setuser", "app", "on", "nopass", "~*", "&*", "+@all"}
@@ -24,7 +25,7 @@ func (b *bench) without(commands ...string) (all, user *bench) {
 	return b, newBench(b.t, b.clientOf("app"))
 }
 
-// denied requires that Redis answers with an error after which nothing has changed.
+// denied requires that Redis answers with an error and has changed nothing.
 func denied[T any](b *bench, call redisstore.Call[T]) {
 	b.t.Helper()
 	_, fate, err := call.Wait(context.Background(), soon())
@@ -32,12 +33,11 @@ func denied[T any](b *bench, call redisstore.Call[T]) {
 		b.t.Errorf("got %v (fate %d), want an answered error that changed nothing", err, fate)
 	}
 	if text, _ := redisstore.KnownText(err); strings.Contains(text, "withheld") {
-		b.t.Errorf("logs say only %q of %q", text, err)
+		b.t.Errorf("logs contain only %q of %q", text, err)
 	}
 }
 
-// A lock that cannot have a lease is not taken, because without a TTL no client would ever clear it
-// up.
+// If the TTL of a lock cannot be set, the lock is not taken, because no client would ever clear it up.
 func TestStore_Acquire_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("pexpire", "del")
@@ -52,7 +52,7 @@ func TestStore_Acquire_DeniedTTL(t *testing.T) {
 	}
 }
 
-// The locks of before the call stay as they were.
+// If a TTL cannot be set, locks that existed before the call do not change.
 func TestStore_AcquireAll_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("pexpire", "del")
@@ -71,7 +71,7 @@ func TestStore_AcquireAll_DeniedTTL(t *testing.T) {
 	all.wantGone("c")
 }
 
-// It is not handed over either: the old holder gets the error and can free it.
+// If the TTL cannot be set, the lock is not handed over. The old holder gets the error and can free the lock.
 func TestStore_HandOff_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Fenced, kinds.Spin, kinds.Fair} {
@@ -93,7 +93,7 @@ func TestStore_HandOff_DeniedTTL(t *testing.T) {
 	}
 }
 
-// A lock is not re-entered without the lease that was asked for.
+// If the lease of a re-entry cannot be set, the lock is not re-entered.
 func TestStore_Hold_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("pexpire")
@@ -103,8 +103,8 @@ func TestStore_Hold_DeniedTTL(t *testing.T) {
 	all.wantTTL(key, time.Minute)
 }
 
-// An operation that cannot be remembered for as long as it may be sent again was not executed and
-// does not count as executed when it is sent again.
+// If Redis cannot remember an operation for as long as it may be sent again, Redis does not execute it. The
+// operation does not count as executed when it is sent again.
 func TestStore_Settle_DeniedTTL(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("pexpire")
@@ -132,7 +132,7 @@ func TestStore_Settle_DeniedTTL(t *testing.T) {
 	all.wantCount("5")
 }
 
-// A key that cannot be read does not stop the others.
+// If one key cannot be read, the operations on the other keys are still executed.
 func TestStore_Settle_UnreadableKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -152,7 +152,7 @@ func TestStore_Settle_UnreadableKey(t *testing.T) {
 	})
 }
 
-// A latch that cannot be opened is not counted down.
+// If a latch cannot be opened because DEL is denied, it is not counted down.
 func TestStore_Settle_DeniedDelete(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("del")

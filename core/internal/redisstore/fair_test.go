@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// An attempt without an answer lands late, behind other waiters, when a later attempt of the same
-// waiter has a place. The next attempt takes the place nearest to the head.
+// Redis may execute an attempt without an answer late, when a later attempt of the same waiter already has a
+// place. The waiter then has two places, and its next attempt keeps the place nearest to the head.
 func TestStore_Acquire_FairPlaceOfEarlierAttempts(t *testing.T) {
 	t.Parallel()
 	const first, second, third, other = bob + "1", bob + "2", bob + "3", bob + "4"
 	for _, tc := range []struct {
 		name  string
-		order []string // in which they and the other waiter land
+		order []string // the order in which Redis executes them and the attempt of the other waiter
 	}{
 		{name: "first lands last", order: []string{second, other, first}},
 		{name: "second lands last", order: []string{first, other, second}},
@@ -42,7 +42,7 @@ func TestStore_Acquire_FairPlaceOfEarlierAttempts(t *testing.T) {
 	}
 }
 
-// The script expects waiters to look as often as the constants say.
+// The script contains the same intervals between looks as the constants.
 func TestFairLook_AsInTheScript(t *testing.T) {
 	t.Parallel()
 	source := kinds.Fair.Sources()["acquire"]

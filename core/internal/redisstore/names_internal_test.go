@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// derivedNames are all names that Redisson derives, for one holder and request.
+// derivedNames lists all names that Redisson derives, for one holder and one request.
 var derivedNames = map[string]func(key string) string{
 	"channel":            Channel,
 	"fair queue":         FairQueue,
@@ -96,7 +96,7 @@ func redissonSlot(key string) int {
 	return int(crc) % 16384
 }
 
-// brokenBy lists the names for a key that are in another slot, or that Redisson looks for in another
+// brokenBy returns the derived names of a key that are in another slot, or that Redisson looks for in another
 // slot.
 func brokenBy(key string, latch bool) []string {
 	var broken []string
@@ -111,8 +111,8 @@ func brokenBy(key string, latch bool) []string {
 	return broken
 }
 
-// For every name of up to six of these characters: CheckName refuses exactly the names that would not
-// work in a Cluster, and an accepted name has everything in one slot.
+// Of all names of up to six of these characters, CheckName refuses exactly the names that would not work in a
+// Cluster. All keys of an accepted name are in one slot.
 func TestStore_CheckName_EveryShortName(t *testing.T) {
 	t.Parallel()
 	s := clusteredStore(t)
@@ -121,15 +121,15 @@ func TestStore_CheckName_EveryShortName(t *testing.T) {
 			err, broken := check(key), brokenBy(key, latch)
 			switch {
 			case err == nil && broken != nil:
-				t.Errorf("%q, latch %t: accepted, with other slots of %v", key, latch, broken)
+				t.Errorf("%q, latch %t: accepted, although %v are in other slots", key, latch, broken)
 			case err != nil && broken == nil:
-				t.Errorf("%q, latch %t: refused, and all is in one slot: %v", key, latch, err)
+				t.Errorf("%q, latch %t: refused, although all keys are in one slot: %v", key, latch, err)
 			}
 		}
 	})
 }
 
-// everyName calls check with every text of up to n of the letters.
+// everyName calls check with every text of up to n letters.
 func everyName(letters string, n int, check func(key string)) {
 	var extend func(text string)
 	extend = func(text string) {

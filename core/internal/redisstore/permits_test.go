@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// An acquisition that is executed again takes no other permit, whether or not one is available. It
-// leaves the lease as its holder set it since.
+// An acquisition that Redis executes again takes no other permit, whether or not one is available. It does
+// not change the lease that the holder has set since.
 func TestStore_Acquire_PermitTwice(t *testing.T) {
 	t.Parallel()
 	for _, total := range []string{"1", "2"} {
@@ -37,7 +37,7 @@ func TestStore_Acquire_PermitTwice(t *testing.T) {
 	}
 }
 
-// A refusal contains the permit whose lease expires first, in hex digits as holders use it.
+// A refusal contains the permit whose lease expires first, in hex digits like the fields of holders.
 func TestStore_Acquire_PermitRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -50,7 +50,7 @@ func TestStore_Acquire_PermitRefused(t *testing.T) {
 	})
 }
 
-// More permits than one command can have as arguments are returned when their leases expired, with a message.
+// Expired permits are returned with a message, even if they are more than one command can have as arguments.
 func TestStore_Count_ManyEndedPermits(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

@@ -8,24 +8,24 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// until is the field with the end of a writer's lease while readers make the lock last longer.
+// until is the field with the end of a writer's lease while readers keep the lock for longer.
 const until = "interlock_until"
 
-// inside makes alice write for a minute, and bob read inside for an hour.
+// inside lets alice write for a minute and bob read inside that hold for an hour.
 func (b *bench) inside() {
 	b.t.Helper()
 	b.writes(writer, time.Minute)
 	b.gets(reading(bob), redisstore.Terms{Lease: time.Hour, Under: writer})
 }
 
-// wantUntil requires the note of the end of the writer's lease; 0 for none.
+// wantUntil requires the recorded end of the writer's lease; 0 for none.
 func (b *bench) wantUntil(lease time.Duration) {
 	b.t.Helper()
 	note, ok := strings.CutPrefix(b.rdb.HGet(b.t.Context(), key, until).Val(), "@")
 	switch {
 	case lease == 0:
 		if b.rdb.HExists(b.t.Context(), key, until).Val() {
-			b.t.Errorf("the end of the writer is noted: %s", note)
+			b.t.Errorf("the end of the writer is recorded: %s", note)
 		}
 	case !ok:
 		b.t.Errorf("no end of the writer, want one in %s", lease)
@@ -46,8 +46,8 @@ func (b *bench) runsOut() {
 	must(b.t, b.rdb.HSet(b.t.Context(), key, until, "@1000000000000").Err())
 }
 
-// While a reader makes the lock last longer than its writer's lease, a field contains the end of that
-// lease. Operations on the writer's lease change the note.
+// While a reader keeps the lock for longer than the writer's lease, a field contains the end of that lease.
+// Operations on the writer's lease update the field.
 func TestReadWrite_Inside_NoteOfTheWritersEnd(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -82,7 +82,7 @@ func TestReadWrite_Inside_NoteOfTheWritersEnd(t *testing.T) {
 		reply(b, b.HandOff(time.Now(), reading(bob), "marker:1", redisstore.Terms{Lease: time.Hour}))
 		b.wantUntil(time.Minute)
 		b.wantAround(key, time.Hour)
-		b.lets(reading("marker:1"), false) // it falls, for who sleeps on it
+		b.lets(reading("marker:1"), false) // the TTL falls, so waiters that sleep until its end are notified
 		b.wantHolders(key, map[string]string{"mode": "write", writer: "1"})
 		b.wantAround(key, time.Minute)
 		b.gets(reading(bob), redisstore.Terms{Lease: time.Hour, Under: writer})
@@ -94,8 +94,7 @@ func TestReadWrite_Inside_NoteOfTheWritersEnd(t *testing.T) {
 	})
 }
 
-// Each operation of a reader inside that makes the lock last longer records the end of the writer's
-// lease.
+// Each operation of an inner reader that extends the lock records the end of the writer's lease.
 func TestReadWrite_Inside_ReaderNotesTheEnd(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -121,8 +120,8 @@ func TestReadWrite_Inside_ReaderNotesTheEnd(t *testing.T) {
 	})
 }
 
-// A writer whose lease expired while a reader inside stays no longer has the lock,
-// whichever operation finds that out.
+// If the lease of a writer expires while an inner reader stays, the writer has lost the lock, whichever
+// operation finds that first.
 func TestReadWrite_Inside_WriterLeaseEnds(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -131,7 +130,7 @@ func TestReadWrite_Inside_WriterLeaseEnds(t *testing.T) {
 			b.inside()
 			b.runsOut()
 			if change() {
-				t.Errorf("%s says that the writer is there", name)
+				t.Errorf("%s reports that the writer holds the lock", name)
 			}
 			b.wantHolders(key, map[string]string{"mode": "read", bob: "1"})
 			b.wantAround(key, time.Hour)
@@ -159,7 +158,7 @@ func TestReadWrite_Inside_WriterLeaseEnds(t *testing.T) {
 		b.inside()
 		b.runsOut()
 		if reply(b, b.Force(time.Now(), kinds.Write, key)) || !reply(b, b.Force(time.Now(), kinds.Read, key)) {
-			t.Error("it is not the readers that were forced away")
+			t.Error("want that only a force release of the read lock frees the lock")
 		}
 		b.wantKeys()
 		b.inside()

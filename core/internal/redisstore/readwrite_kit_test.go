@@ -28,7 +28,7 @@ func writing(field string) redisstore.Claim {
 	return redisstore.Claim{Kind: kinds.Write, Key: key, Field: field}
 }
 
-// reads and writes take the lock, and require success.
+// reads and writes take the lock and require success.
 func (b *bench) reads(field string, lease time.Duration) {
 	b.t.Helper()
 	b.gets(reading(field), redisstore.Terms{Lease: lease})
@@ -56,7 +56,7 @@ func (b *bench) refused(c redisstore.Claim, terms redisstore.Terms, holder strin
 	return got.TTL
 }
 
-// lets releases and requires that no message was sent if other holders remain.
+// lets releases a hold. With kept, other holders must keep the lock, so that Redis sends no message.
 func (b *bench) lets(c redisstore.Claim, kept bool) {
 	b.t.Helper()
 	if got := reply(b, b.Release(time.Now(), c)); !got.Mine || got.Kept != kept {
@@ -83,7 +83,7 @@ func (b *bench) wantKeys(keys ...string) {
 	}
 }
 
-// dies makes the lease of a reader expire.
+// dies lets the lease of a reader expire.
 func (b *bench) dies(field string) {
 	b.t.Helper()
 	if n := b.rdb.Del(context.Background(), timeoutKey(field, "1")).Val(); n != 1 {
@@ -137,7 +137,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// within polls until ok. The bound is for a test that fails.
+// within polls until ok. Its time limit is reached only if the test fails.
 func within(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) { // between two looks

@@ -26,7 +26,7 @@ func TestRead_Acquire_Layout(t *testing.T) {
 	})
 }
 
-// A key that has a hash tag gets no other.
+// A key that already has a hash tag gets no other one.
 func TestRead_Acquire_TaggedKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
@@ -52,7 +52,7 @@ func TestWrite_Acquire_Layout(t *testing.T) {
 		b.wantAround(key, time.Minute)
 		reply(b, b.Hold(time.Now(), writing(writer), 2, 30*time.Second))
 		b.wantHolders(key, map[string]string{"mode": "write", writer: "2"})
-		b.wantAround(key, time.Minute) // leases neither add up nor fall
+		b.wantAround(key, time.Minute) // the leases are not added, and the TTL does not fall
 		b.lets(writing(writer), false)
 		b.wantKeys()
 		sub.wantOnly("1", "end")
@@ -64,7 +64,7 @@ func TestReadWrite_Acquire_Refused(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		terms := redisstore.Terms{Lease: time.Minute}
-		b.acquire(key, bob, time.Minute) // a plain lock, which Redisson's do not see
+		b.acquire(key, bob, time.Minute) // a plain lock, which Redisson's read-write locks ignore
 		b.refused(reading(alice), terms, bob)
 		b.refused(writing(writer), terms, bob)
 		b.wantHolders(key, map[string]string{bob: "1"})
@@ -97,7 +97,7 @@ func TestReadWrite_NotAHolder(t *testing.T) {
 			for _, c := range claims {
 				for name, change := range b.changes(c) {
 					if change() {
-						t.Errorf("%s: %s of %s says that it is there", what, name, c.Field)
+						t.Errorf("%s: %s of %s reports that it holds the lock", what, name, c.Field)
 					}
 				}
 			}
@@ -112,8 +112,8 @@ func TestReadWrite_NotAHolder(t *testing.T) {
 	})
 }
 
-// A reader that lost its timeout key may have lost the lock to another client since. It is not a
-// holder any more and gets no new key.
+// A reader that lost its timeout key may have lost the lock to another client. It is no longer a holder and
+// gets no new key.
 func TestRead_LostTimeoutKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -123,15 +123,15 @@ func TestRead_LostTimeoutKey(t *testing.T) {
 			b.reads(alice, time.Minute)
 			b.dies(alice)
 			if b.changes(reading(alice))[name]() {
-				t.Errorf("%s says that the reader is there", name)
+				t.Errorf("%s reports that the reader holds the lock", name)
 			}
 			b.wantKeys(key, timeoutKey(bob, "1"))
 		}
 		if !b.Renew(t.Context(), []redisstore.Claim{reading(bob)}, 0)[0].Held {
-			t.Error("the other one is not there")
+			t.Error("the other reader does not hold the lock")
 		}
 		if b.Renew(t.Context(), []redisstore.Claim{reading(alice)}, 0)[0].Held {
-			t.Error("a question says that the reader is there")
+			t.Error("a query reports that the reader holds the lock")
 		}
 	})
 }
@@ -163,7 +163,7 @@ func TestRead_Hold_TimeoutKeys(t *testing.T) {
 		set(1, 0)
 		b.wantHolders(key, map[string]string{"mode": "read", alice: "1"})
 		set(2, 0)
-		b.lets(reading(alice), false) // whatever the count
+		b.lets(reading(alice), false) // for any count
 		b.wantKeys()
 	})
 }
@@ -203,7 +203,7 @@ func TestRead_Renew_ManyLocks(t *testing.T) {
 	})
 }
 
-// The lock lasts as long as the remaining reader; the last reader frees it.
+// The lock lasts until the lease of the remaining reader ends. The last reader frees it.
 func TestRead_Release(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
@@ -222,10 +222,10 @@ func TestRead_Release(t *testing.T) {
 	})
 }
 
-// Dead readers of this library keep no client out, whatever the TTL; living readers do.
+// Dead readers of this library exclude no client, whatever the TTL is. Living readers do.
 func TestRead_DeadReaders(t *testing.T) {
 	t.Parallel()
-	const alice, bob = "alice:1099511627777", "bob:1099511627778" // numbers that no thread has
+	const alice, bob = "alice:1099511627777", "bob:1099511627778" // numbers that no Java thread has
 	each(t, func(_ *testing.T, b *bench) {
 		sub := b.subscribe(rwChannel)
 		terms := redisstore.Terms{Lease: time.Minute, Wait: time.Minute}
@@ -253,8 +253,8 @@ func TestRead_DeadReaders(t *testing.T) {
 	})
 }
 
-// A Redisson reader without timeout keys may be alive. It lasts as long as the lock, and after other
-// readers for half a minute at most.
+// A Redisson reader without timeout keys may be alive. It keeps the lock until the TTL ends, and at most half
+// a minute after the other readers.
 func TestRead_RedissonReaderWithoutTimeoutKeys(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
@@ -268,7 +268,7 @@ func TestRead_RedissonReaderWithoutTimeoutKeys(t *testing.T) {
 	})
 }
 
-// A read hold inside a write hold has a separate lease. It never shortens the writer's.
+// A read hold inside a write hold has a separate lease, which never shortens the writer's lease.
 func TestRead_InsideAWriteHold(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
@@ -353,7 +353,7 @@ func TestReadWrite_HandOff(t *testing.T) {
 		b.gets(reading(alice), redisstore.Terms{Lease: time.Minute, Under: nextWriter})
 		call := b.HandOff(time.Now(), writing(nextWriter), writer, redisstore.Terms{Lease: time.Minute})
 		if _, _, err := call.Wait(t.Context(), soon()); !wire.Rejects(err) {
-			t.Errorf("a writer followed a writer that also reads: %v", err)
+			t.Errorf("a writer that also reads handed the lock to a writer: %v", err)
 		}
 		b.lets(writing(nextWriter), false)
 		reply(b, b.Hold(time.Now(), reading(alice), 2, 0))
@@ -416,7 +416,7 @@ func TestReadWrite_State(t *testing.T) {
 	})
 }
 
-// Clear removes the remains of an attempt without an answer, beside any holder.
+// Clear removes the remains of an attempt without an answer, whoever holds the lock.
 func TestReadWrite_Clear(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -451,8 +451,8 @@ func TestReadWrite_Clear(t *testing.T) {
 	})
 }
 
-// A waiting writer lets no more readers in, except in the first moment. Its mark ends with its wait,
-// and with its turn.
+// A waiting writer blocks new readers, except in the first moment of its wait. Its mark ends with its wait or
+// when it gets the lock.
 func TestWrite_Acquire_Mark(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -468,7 +468,7 @@ func TestWrite_Acquire_Mark(t *testing.T) {
 		if ttl := b.rdb.PTTL(t.Context(), mark).Val(); ttl <= 5*time.Millisecond || ttl > 900*time.Millisecond {
 			t.Errorf("the mark lasts %s, want up to 900ms", ttl)
 		}
-		must(t, b.rdb.Set(t.Context(), mark, "1 "+writer, time.Minute).Err()) // the mark is old
+		must(t, b.rdb.Set(t.Context(), mark, "1 "+writer, time.Minute).Err()) // the mark is old now
 		if ttl := b.refused(reading(bob), terms, writer); ttl < 50*time.Second || ttl > time.Minute {
 			t.Errorf("refused for %s, want until the mark expires", ttl)
 		}
@@ -480,7 +480,7 @@ func TestWrite_Acquire_Mark(t *testing.T) {
 		b.gets(reading(alice), redisstore.Terms{Lease: time.Minute, Under: writer})
 		b.lets(reading(alice), true)
 		b.lets(writing(writer), false)
-		must(t, b.rdb.Set(t.Context(), mark, "9999999999999 "+writer, time.Minute).Err()) // it is of this moment
+		must(t, b.rdb.Set(t.Context(), mark, "9999999999999 "+writer, time.Minute).Err()) // the mark is new
 		b.refused(reading(alice), terms, writer)
 		b.rdb.Del(t.Context(), mark)
 		b.reads(alice, time.Minute)
@@ -491,7 +491,7 @@ func TestWrite_Acquire_Mark(t *testing.T) {
 	})
 }
 
-// A lock that cannot have a lease, or a reader that cannot have a timeout key, leaves nothing behind.
+// If the lease of a lock or the timeout key of a reader cannot be set, nothing remains in Redis.
 func TestReadWrite_Acquire_Denied(t *testing.T) {
 	t.Parallel()
 	for _, commands := range [][]string{{"pexpire", "del"}, {"set"}, {"hset", "del"}} {
@@ -510,7 +510,7 @@ func TestReadWrite_Acquire_Denied(t *testing.T) {
 	}
 }
 
-// All kinds draw the token from one counter.
+// Readers and writers draw their tokens from the same counter as other kinds.
 func TestWrite_Token(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

@@ -23,10 +23,10 @@ func TestStore_Acquire_Twice(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
-		reply(b, b.Hold(time.Now(), claim(key, alice), 2, time.Hour)) // re-entered since
+		reply(b, b.Hold(time.Now(), claim(key, alice), 2, time.Hour)) // re-entered in between
 		b.acquire(key, alice, time.Minute)
 		b.wantHolders(key, map[string]string{alice: "2"})
-		b.wantTTL(key, time.Hour) // not lowered
+		b.wantTTL(key, time.Hour) // the TTL is not lowered
 	})
 }
 
@@ -93,7 +93,7 @@ func TestStore_AcquireAll_Twice(t *testing.T) {
 	})
 }
 
-// mutations are the scripts that need the holder's field. Each reports whether it was there.
+// mutations contains the scripts that need the holder's field. Each reports whether Redis had the field.
 var mutations = map[string]func(b *bench, key, field string) (mine bool, fate wire.Fate, err error){
 	"Hold": func(b *bench, key, field string) (bool, wire.Fate, error) {
 		call := b.Hold(time.Now(), claim(key, field), 2, time.Hour)
@@ -121,7 +121,7 @@ func TestStore_OnlyAcquireCreatesALock(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		for name, send := range mutations {
 			if mine, fate, err := send(b, key, alice); mine || fate != wire.Answered || err != nil {
-				t.Errorf("%s on a free key: got %v, fate %d, %v, want not mine", name, mine, fate, err)
+				t.Errorf("%s on a free key: got %v, fate %d, %v, want that it is not held", name, mine, fate, err)
 			}
 		}
 		if v := b.Renew(t.Context(), []redisstore.Claim{claim(key, alice)}, time.Minute); v[0].Held || v[0].Err != nil {
@@ -187,7 +187,7 @@ func TestStore_HandOff(t *testing.T) {
 		sub := b.subscribe(redisstore.Channel(key))
 		b.acquire(key, alice, time.Minute)
 		reply(b, b.Hold(time.Now(), claim(key, alice), 2, 0))
-		for range 2 { // the second execution finds the new field: done
+		for range 2 { // the second execution finds the new field
 			if got := reply(b, b.HandOff(time.Now(), claim(key, alice), bob, redisstore.Terms{Lease: time.Hour})); !got.Mine || got.Fell {
 				t.Fatalf("got %+v, want mine, no subscriber notified", got)
 			}
@@ -198,7 +198,7 @@ func TestStore_HandOff(t *testing.T) {
 	})
 }
 
-// A Redisson waiter sleeps until the end of the TTL that it saw.
+// A shorter TTL is published, because a Redisson waiter sleeps until the end of the TTL that it saw.
 func TestStore_PublishesAShorterTTL(t *testing.T) {
 	t.Parallel()
 	for name, send := range map[string]func(b *bench, lease time.Duration) redisstore.Call[redisstore.Change]{
@@ -233,7 +233,8 @@ func TestStore_PublishesAShorterTTL(t *testing.T) {
 	}
 }
 
-// While a key has no TTL, Redisson's waiters wait for a message alone.
+// The first TTL of a key is published, because Redisson's waiters wait only for a message while a key has no
+// TTL.
 func TestStore_Refresh_PublishesTheFirstTTL(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -246,7 +247,7 @@ func TestStore_Refresh_PublishesTheFirstTTL(t *testing.T) {
 	})
 }
 
-// A user without a right to the channel can shorten a lease and leave.
+// A user without the right to the channel can shorten a lease and leave a marker.
 func TestStore_ShorterLease_DeniedPublish(t *testing.T) {
 	t.Parallel()
 	b, mute := onServer(t).mute()
@@ -284,7 +285,7 @@ func TestStore_Release(t *testing.T) {
 	})
 }
 
-// A user without a right to the channel can still free the lock.
+// A user without the right to the channel can still free the lock.
 func TestStore_Release_DeniedPublish(t *testing.T) {
 	t.Parallel()
 	b, mute := onServer(t).mute()
@@ -306,7 +307,7 @@ func TestStore_Force_DeniedPublish(t *testing.T) {
 	b.wantGone(key)
 }
 
-// mute adds a user without a right to any channel.
+// mute returns b and a store whose user has no right to any channel.
 func (b *bench) mute() (all, mute *bench) {
 	b.t.Helper()
 	err := b.rdb.Do(b.t.Context(), "acl", "setuser", "mute", "on", "nopass", "~*", "+@all", "resetchannels").Err()
@@ -381,7 +382,7 @@ func TestStore_Renew_OnlyRaises(t *testing.T) {
 	})
 }
 
-// A key that is not a lock any more is not held, and the other keys of its script are renewed.
+// A key that is no longer a lock is reported as not held, and the same script still renews the other keys.
 func TestStore_Renew_WrongType(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -392,7 +393,7 @@ func TestStore_Renew_WrongType(t *testing.T) {
 			t.Errorf("a string as a lock: got %+v, want not held", v[0])
 		}
 		if v[1].Err != nil || !v[1].Held {
-			t.Errorf("beside it: got %+v, want held", v[1])
+			t.Errorf("the other key: got %+v, want held", v[1])
 		}
 		b.wantTTL("other", time.Hour)
 	})
@@ -405,7 +406,7 @@ func TestStore_WrongType(t *testing.T) {
 		want := func(name string, fate wire.Fate, err error) {
 			t.Helper()
 			if err == nil || fate != wire.Answered || wire.Transient(err) || !wire.Rejects(err) {
-				t.Errorf("%s: got %v, fate %d, want an answered error that does not pass", name, err, fate)
+				t.Errorf("%s: got %v, fate %d, want a final error as the answer", name, err, fate)
 			}
 		}
 		for name, call := range map[string]redisstore.Call[redisstore.Grant]{

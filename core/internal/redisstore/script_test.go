@@ -16,12 +16,12 @@ var (
 	luaRedis   = regexp.MustCompile(`redis\.[a-z_]+\(?`)
 )
 
-// keyless are the commands of scripts that have no key where others have theirs.
+// keyless lists the commands whose first argument is not a key.
 var keyless = map[string]bool{"TIME": true, "PUBLISH": true}
 
-// unchecked returns the parts of a script that the proxies of Alibaba Cloud refuse, or that hide its
-// keys from them: the name of a command has to be a literal, each key has to be KEYS[<number>], and
-// no argument may be unpacked.
+// unchecked returns the parts of a script that the proxies of Alibaba Cloud refuse, or that hide keys from
+// the proxies. The name of a command has to be a literal, each key has to be KEYS[<number>], and unpack is
+// not allowed.
 func unchecked(source string) (found []string) {
 	code := luaComment.ReplaceAllString(source, "")
 	for _, call := range luaCall.Split(code, -1)[1:] {
@@ -46,9 +46,8 @@ func unchecked(source string) (found []string) {
 	return found
 }
 
-// Scripts of plain, spin and fenced locks use one key, and pass the check of Alibaba Cloud. The
-// scripts over several keys are exempt, because scripts over one key replace them where they are
-// refused.
+// The scripts of plain, spin and fenced locks pass the check of Alibaba Cloud. Scripts over several keys are
+// exempt, because the library falls back to scripts over one key if they are refused.
 func TestKind_Sources_LiteralCommandsAndKeys(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Spin, kinds.Fenced} {

@@ -22,7 +22,7 @@ const (
 	bob   = "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:2"
 )
 
-// bench is a Store, and a separate client of its Redis.
+// bench is a Store with a separate client of its Redis.
 type bench struct {
 	*redisstore.Store
 
@@ -75,7 +75,7 @@ func (b *bench) acquire(key, field string, lease time.Duration) {
 	}
 }
 
-// wantHolders requires the content of the lock's hash.
+// wantHolders compares the content of the lock's hash.
 func (b *bench) wantHolders(key string, want map[string]string) {
 	b.t.Helper()
 	if got := b.rdb.HGetAll(context.Background(), key).Val(); !maps.Equal(got, want) {
@@ -83,7 +83,7 @@ func (b *bench) wantHolders(key string, want map[string]string) {
 	}
 }
 
-// wantTTL requires a TTL of nearly the lease and not more.
+// wantTTL requires a TTL that is at most the lease and almost as long.
 func (b *bench) wantTTL(key string, lease time.Duration) {
 	b.t.Helper()
 	if got := b.rdb.PTTL(context.Background(), key).Val(); got > lease || got < lease-10*time.Second || got <= 0 {
@@ -94,6 +94,6 @@ func (b *bench) wantTTL(key string, lease time.Duration) {
 func (b *bench) wantGone(key string) {
 	b.t.Helper()
 	if b.rdb.Exists(context.Background(), key).Val() != 0 {
-		b.t.Errorf("%s is still there", key)
+		b.t.Errorf("%s still exists", key)
 	}
 }

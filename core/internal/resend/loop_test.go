@@ -20,7 +20,8 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// The error names each cause once, however many sends failed with it. It includes the answer to an earlier send.
+// The error contains each cause once, however many sends failed with it. It also contains the answer to an
+// earlier send.
 func TestLoop_Cause(t *testing.T) {
 	t.Parallel()
 	dial := func() error { return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} }
@@ -47,7 +48,7 @@ func TestLoop_Cause(t *testing.T) {
 			}
 			for _, part := range tt.says {
 				if n := strings.Count(err.Error(), part); n != 1 {
-					t.Errorf("%q is there %d times in %q", part, n, err)
+					t.Errorf("%q occurs %d times in %q, want once", part, n, err)
 				}
 			}
 		})

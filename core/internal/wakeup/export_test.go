@@ -14,5 +14,5 @@ func (s *Subscription) Users() int {
 	return s.users
 }
 
-// Linger is how long a subscription outlives its last user.
+// Linger is the time for which a subscription outlives its last user.
 const Linger = linger

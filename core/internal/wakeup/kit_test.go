@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a subscriber on a wire in memory, with its notifications.
+// bed is a subscriber on a wire in memory. It records the notifications of the subscriber.
 type bed struct {
 	*wakeup.Subscriber
 	*wire
@@ -65,7 +65,7 @@ var reasons = map[wakeup.Reason]string{
 }
 
 func (b *bed) woken(about wakeup.Topic, why wakeup.Reason) {
-	_ = b.Connections() // it is called outside of the mutexes
+	_ = b.Connections() // the subscriber calls it without its mutexes
 	b.said.Lock()
 	defer b.said.Unlock()
 	b.words = append(b.words, about.Key+" "+reasons[why])
@@ -90,13 +90,13 @@ func (b *bed) wantSaid(want ...string) {
 type wire struct {
 	mu        sync.Mutex
 	sharded   bool
-	answers   bool            // the server, at all
-	rejects   map[string]bool // channels
-	drops     bool            // every connection as soon as it is made
-	era       int             // connections of an earlier one are outlived
-	made      int             // how many it has dropped
-	broken    error           // of Connect
-	opening   chan struct{}   // Connect lasts until it is closed; may be nil
+	answers   bool            // whether the server answers
+	rejects   map[string]bool // the channels that the server rejects
+	drops     bool            // every new connection is lost at once
+	era       int             // connections of an earlier era are outlived
+	made      int             // the number of dropped connections
+	broken    error           // the error of Connect
+	opening   chan struct{}   // Connect blocks until it is closed; may be nil
 	opened    []*connection
 	attempted int
 }
@@ -152,7 +152,7 @@ var (
 	errSilence  = errors.New("nothing came")
 )
 
-// connection is a connection in memory. A lost connection is restored, as go-redis does.
+// connection is a connection in memory. Like go-redis, it restores a lost connection by itself.
 type connection struct {
 	wire   *wire
 	era    int
@@ -160,8 +160,8 @@ type connection struct {
 	closed chan struct{}
 
 	mu       sync.Mutex
-	channels []string   // subscribed, or asked for
-	asked    [][]string // the commands since the last look
+	channels []string   // the channels that are subscribed or requested
+	asked    [][]string // the commands since the last call of commands
 	pings    int
 	lost     bool
 }
@@ -268,10 +268,10 @@ func (c *connection) publish(key string, kind redisstore.EventKind) {
 	c.events <- result{event: redisstore.Event{Kind: kind, Channel: channel(key)}}
 }
 
-// fail makes the connection fail once.
+// fail lets the connection fail once.
 func (c *connection) fail() { c.events <- result{err: errLost} }
 
-// commands returns the subscriptions that were asked for since the last call.
+// commands returns the requested subscriptions since the last call.
 func (c *connection) commands() (asked [][]string) {
 	synctest.Wait()
 	c.mu.Lock()
@@ -302,7 +302,7 @@ func (c *connection) isClosed() bool {
 	}
 }
 
-// pass lets time of the bubble pass, and the due events happen.
+// pass lets virtual time pass and waits until all due events have happened.
 func pass(d time.Duration) {
 	time.Sleep(d) // virtual time
 	synctest.Wait()

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wakeup"
 )
 
-// A waiter is woken when Redis has confirmed the subscription, and by each message.
+// The confirmation of a subscription and each message wake the waiter.
 func TestSubscriber_Wakes(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -41,8 +41,8 @@ func TestSubscriber_ConfirmedLater(t *testing.T) {
 	})
 }
 
-// Users of one key share a subscription, and keys share a connection. Channels that are asked for at
-// once travel together.
+// Users of one key share a subscription, and keys share a connection. One command requests all channels that
+// are wanted at the same time.
 func TestSubscriber_Shares(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -64,8 +64,8 @@ func TestSubscriber_Shares(t *testing.T) {
 	})
 }
 
-// A subscription outlives its last user for a while. A waiter that comes back in that time has it at
-// once. When nothing is subscribed any more, the connection is closed.
+// A subscription outlives its last user for a while, and a waiter that returns in that time reuses it. The
+// connection is closed when its last subscription ends.
 func TestSubscription_Lingers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -74,16 +74,16 @@ func TestSubscription_Lingers(t *testing.T) {
 		s.Unsubscribe()
 		pass(wakeup.Linger - 2*time.Second)
 		if again := b.subscribe("k"); again != s || !s.Confirmed() {
-			t.Error("another subscription while the old one lingers")
+			t.Error("got a new subscription while the old one lingers")
 		}
 		s.Unsubscribe()
 		pass(wakeup.Linger + 1100*time.Millisecond)
 		c := b.connection(0)
 		if n := c.subscribed(); n != 1 || c.isClosed() {
-			t.Errorf("%d channels, closed: %v, want the used one", n, c.isClosed())
+			t.Errorf("%d channels, closed: %v, want only the used channel", n, c.isClosed())
 		}
 		if !s.Dead() || other.Dead() {
-			t.Error("a queue that remembers the closed subscription takes it for a working one")
+			t.Error("the closed subscription counts as a working one")
 		}
 		c.publish("k", redisstore.Message)
 		b.wantSaid()
@@ -98,7 +98,7 @@ func TestSubscription_Lingers(t *testing.T) {
 	})
 }
 
-// A subscription with a user is kept, however long that takes.
+// A subscription lasts as long as it has a user.
 func TestSubscription_SeveralUsers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -107,7 +107,7 @@ func TestSubscription_SeveralUsers(t *testing.T) {
 		s.Unsubscribe()
 		pass(time.Minute)
 		if b.connection(0).subscribed() != 1 || !s.Confirmed() {
-			t.Error("given up under its user")
+			t.Error("the subscription ended although it has a user")
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestSubscription_Unsubscribe_Nil(t *testing.T) {
 	s.Unsubscribe()
 }
 
-// A lost connection is made again, and all waiters look when that is confirmed.
+// A lost connection is restored, and all waiters are woken when their subscriptions are confirmed again.
 func TestConnection_Lost(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -128,7 +128,7 @@ func TestConnection_Lost(t *testing.T) {
 		b.connection(0).fail()
 		synctest.Wait()
 		if s.Confirmed() || s.Dead() {
-			t.Errorf("confirmed: %v, dead: %v, of a lost connection", s.Confirmed(), s.Dead())
+			t.Errorf("confirmed: %v, dead: %v, on a lost connection", s.Confirmed(), s.Dead())
 		}
 		b.wantSaid("k1 interrupted", "k2 interrupted")
 		pass(10 * time.Millisecond)
@@ -139,8 +139,7 @@ func TestConnection_Lost(t *testing.T) {
 	})
 }
 
-// Nothing arrives any more, and neither side closes the connection. The pings show that, and it is
-// reported once.
+// A connection stays open, but nothing arrives. The pings detect that, and it is reported once.
 func TestConnection_Silent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -154,7 +153,7 @@ func TestConnection_Silent(t *testing.T) {
 		pass(3100 * time.Millisecond)
 		b.wantSaid("k interrupted")
 		if s.Confirmed() {
-			t.Error("confirmed although nothing comes")
+			t.Error("confirmed although nothing arrives")
 		}
 		pass(10 * time.Second)
 		b.wantSaid()
@@ -164,7 +163,8 @@ func TestConnection_Silent(t *testing.T) {
 	})
 }
 
-// A rejected channel is asked for again once a second, in a separate command. The others go on.
+// A rejected channel is requested again once a second, in a separate command. Other channels are not
+// affected.
 func TestConnection_Rejected(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -177,7 +177,7 @@ func TestConnection_Rejected(t *testing.T) {
 		c.commands()
 		pass(5 * time.Second)
 		if asked := c.commands(); len(asked) != 5 || len(asked[0]) != 1 {
-			t.Errorf("in five seconds asked for %q", asked)
+			t.Errorf("in five seconds the requests were %q", asked)
 		}
 		c.publish("k2", redisstore.Message)
 		b.wantSaid("k2 message")
@@ -187,12 +187,12 @@ func TestConnection_Rejected(t *testing.T) {
 		c.commands()
 		pass(5 * time.Second)
 		if asked := c.commands(); len(asked) != 0 {
-			t.Errorf("asked for again although confirmed: %q", asked)
+			t.Errorf("requested again although confirmed: %q", asked)
 		}
 	})
 }
 
-// However many channels are rejected, few commands a second ask for them.
+// However many channels are rejected, only a few commands per second request them again.
 func TestConnection_ManyRejected(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -211,8 +211,8 @@ func TestConnection_ManyRejected(t *testing.T) {
 	})
 }
 
-// The server may drop a subscription by itself, which does not count as a message. It is asked for
-// again at once, and the confirmation closes the gap.
+// The server may drop a subscription by itself. That does not count as a message. The channel is requested
+// again at once, and its confirmation wakes the waiter.
 func TestConnection_DroppedByTheServer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -223,13 +223,13 @@ func TestConnection_DroppedByTheServer(t *testing.T) {
 		c.publish("k", redisstore.Unsubscribed)
 		b.wantSaid("k interrupted", "k confirmed")
 		if n := len(c.commands()); n != 1 || !s.Confirmed() {
-			t.Errorf("%d subscriptions after the end of one", n)
+			t.Errorf("%d subscribe commands after the server dropped the subscription", n)
 		}
 	})
 }
 
-// A subscription that is not confirmed cannot be interrupted: the server obeys an earlier unsubscribe
-// after a waiter has come back.
+// An unsubscribe that arrives before the confirmation belongs to an earlier use of the channel, so the
+// channel is not requested again.
 func TestConnection_DroppedBeforeItIsConfirmed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -240,13 +240,13 @@ func TestConnection_DroppedBeforeItIsConfirmed(t *testing.T) {
 		c.publish("k", redisstore.Unsubscribed)
 		b.wantSaid()
 		if n := len(c.commands()); n != 1 {
-			t.Errorf("%d subscriptions after the end of one", n)
+			t.Errorf("%d subscribe commands after the server dropped the subscription", n)
 		}
 	})
 }
 
-// An outlived connection closes within a second, whatever arrives on it. Its waiters learn that, and
-// subscribe on another one, which stays.
+// An outlived connection closes within a second, whatever arrives on it. Its waiters are notified and
+// subscribe on another connection, which stays.
 func TestConnection_Outlived(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -289,8 +289,8 @@ func TestConnection_Sharded_OnePerNode(t *testing.T) {
 	})
 }
 
-// With sharded channels a connection is closed when it is lost, or when its slot has moved. Its
-// waiters look, and subscribe on another one.
+// With sharded channels a connection is closed when it is lost or when its slot has moved. Its waiters are
+// woken and subscribe on another connection.
 func TestConnection_Sharded_Closes(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*connection){
@@ -332,7 +332,7 @@ func (b *bed) nodeConnection(key string) *connection {
 	return nil
 }
 
-// A channel that this process gives up is unsubscribed without consequences.
+// If this process unsubscribes a sharded channel, its connection stays open.
 func TestConnection_Sharded_Unsubscribed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -342,13 +342,14 @@ func TestConnection_Sharded_Unsubscribed(t *testing.T) {
 		pass(wakeup.Linger + 2*time.Second)
 		b.wantSaid("a:1 confirmed", "a:2 confirmed")
 		if kept.Dead() || b.connection(0).subscribed() != 1 {
-			t.Error("the connection was closed with a channel that was given up")
+			t.Error("the connection was closed because of an unsubscribed channel")
 		}
 	})
 }
 
-// A node that cannot be reached is asked once a second, although waiters subscribe again and again.
-// If it could be reached for a while, it is asked again soon.
+// While a node cannot be reached, there is one attempt to connect per second, although waiters subscribe
+// again and again. If the node was reachable for a while before that, the first attempts follow soon after
+// each other.
 func TestSubscriber_CannotConnect(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -357,7 +358,7 @@ func TestSubscriber_CannotConnect(t *testing.T) {
 			before := b.attempted
 			for end := time.Now().Add(lasts); time.Now().Before(end); pass(time.Millisecond) {
 				if s := b.subscribe("k"); s.Dead() {
-					t.Fatal("dead before there was an attempt")
+					t.Fatal("dead before the first attempt")
 				}
 			}
 			return b.attempted - before
@@ -378,8 +379,8 @@ func TestSubscriber_CannotConnect(t *testing.T) {
 	})
 }
 
-// A connection that is lost as soon as it was made is made again about once a second. Until one
-// lasts, nothing else is sent. Then every channel that is still wanted is subscribed.
+// If each connection is lost as soon as it is made, a new one is made about once a second. No command is sent
+// until a connection lasts. Then every channel that is still wanted is subscribed.
 func TestConnection_LostAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -400,7 +401,7 @@ func TestConnection_LostAgainAndAgain(t *testing.T) {
 			t.Errorf("%d connections in a minute", n)
 		}
 		if n, asked := c.pinged()-pings, c.commands(); n > 10 || len(asked) > 0 {
-			t.Errorf("%d pings, and subscriptions %q, on a connection that is down", n, asked)
+			t.Errorf("%d pings and the subscriptions %q on a connection that is down", n, asked)
 		}
 		b.wantSaid("k1 interrupted")
 		b.set(func(w *wire) { w.drops = false })
@@ -412,7 +413,7 @@ func TestConnection_LostAgainAndAgain(t *testing.T) {
 	})
 }
 
-// When its owner closes, all its goroutines end, and connections are closed.
+// Close ends all goroutines and closes the connections.
 func TestSubscriber_Close(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -424,13 +425,13 @@ func TestSubscriber_Close(t *testing.T) {
 			t.Error("the connection outlives its owner")
 		}
 		if late := b.subscribe("k"); late.Confirmed() {
-			t.Error("confirmed after the end")
+			t.Error("confirmed after Close")
 		}
 	})
 }
 
-// After random events in any order: a user of a subscription that is not dead gets its messages when
-// all is well again, and nothing is kept when there are no users.
+// After random events in any order, once all faults have ended: users of a subscription that is not dead get
+// its messages, and nothing is kept without users.
 func TestSubscriber_Model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -449,7 +450,7 @@ func TestSubscriber_Model(t *testing.T) {
 	}
 }
 
-// model has the users of each subscription.
+// model contains the users of each subscription.
 type model struct {
 	*bed
 
@@ -490,7 +491,7 @@ func (m *model) somewhere(happens func(*connection)) {
 	}
 }
 
-// settle ends all trouble, replaces dead subscriptions, and checks which users are woken.
+// settle ends all faults, replaces dead subscriptions, and checks which users are woken.
 func (m *model) settle() {
 	m.t.Helper()
 	m.set(func(w *wire) { w.answers = true; clear(w.rejects) })
@@ -537,7 +538,7 @@ func (m *model) wantAllWoken() {
 	m.wantSaid(want...)
 }
 
-// publishTo makes a message arrive where the channel of key is subscribed.
+// publishTo delivers a message on the connection that has the channel of key.
 func (m *model) publishTo(key string) {
 	for _, c := range m.opened {
 		c.mu.Lock()
