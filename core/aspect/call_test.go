@@ -13,11 +13,11 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// slow is a call with a variable that arrives late and with work to do before a wait.
+// slow is a call with a variable that is available late and with work before a wait.
 type slow struct {
 	*call
 	values   keyexpr.Values // early, late
-	asked    int            // how often late was asked for
+	asked    int            // how often an expression read late
 	ready    bool           // BeforeWait returns nil
 	prepared int
 	refuses  error
@@ -110,7 +110,7 @@ func TestCall_RefusedBeforeLateVariables(t *testing.T) {
 			b.redis.Down()
 			_, _, err := b.locks.Lock("x").Acquire(t.Context())
 			wantErr(t, name+": another lock", err, core.ErrUnavailable)
-			time.Sleep(time.Second) // Acquire gives up a little before the silence has lasted for the backend timeout
+			time.Sleep(time.Second) // Acquire gives up a little before the backend timeout, when Redis does not count as silent yet
 			c := newSlow("1")
 			out := p.Run(t.Context(), c)
 			want(t, name+": cause", out.Cause, failpolicy.Backend)
@@ -185,7 +185,7 @@ func TestCall_BeforeWaitAndAFullQueue(t *testing.T) {
 	})
 }
 
-// ErrTooManyWaiters from the work before a wait is an overload, whatever the rule says about busy.
+// ErrTooManyWaiters from the work before a wait is an overload, whatever the rule's strategy for busy is.
 func TestCall_BeforeWaitReportsAnOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -200,10 +200,10 @@ func TestCall_BeforeWaitReportsAnOverload(t *testing.T) {
 	})
 }
 
-// leaving is a call that another layer answers after some rules.
+// leaving is a call that another layer answers while the guard handles its rules.
 type leaving struct {
 	*call
-	left int // how often Abandoned still returns false
+	left int // the number of calls for which Abandoned still returns false
 }
 
 func (l *leaving) Abandoned() bool {
@@ -304,7 +304,7 @@ func TestCall_AnswerBy(t *testing.T) {
 	}
 }
 
-// punctual is a call that has to be answered by a given time.
+// punctual is a call with a time by which it has to be answered.
 type punctual struct {
 	*call
 	by time.Time

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// offline returns a lock client that takes no lock.
+// offline returns a lock client for tests that take no lock.
 func offline(tb testing.TB, opts ...core.Option) *core.Client {
 	tb.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
@@ -149,7 +149,7 @@ func TestCompile_MoreExactEndpoint(t *testing.T) {
 	want(t, "endpoint", obs.rules[0].Endpoint, ruleset.Func("pay"))
 }
 
-// A rule whose keys may be too long for the client is refused when it is compiled.
+// Compile refuses a rule whose keys may be too long for the client.
 func TestCompile_RoomForKeys(t *testing.T) {
 	t.Parallel()
 	const variable, constant = "order:#{in.ID}", "close-day"

@@ -196,10 +196,10 @@ func TestCancelDebounce(t *testing.T) {
 			})
 		})
 	}
-	aspect.CancelDebounce(t.Context()) // outside a call it does nothing
+	aspect.CancelDebounce(t.Context()) // outside a call, CancelDebounce does nothing
 }
 
-// page is the context of a framework. It carries only the lock.
+// page is the context type of a framework. It carries only the lock.
 type page struct {
 	context.Context
 	owner any

@@ -33,9 +33,9 @@ func exampleAspect(opts ...aspect.Option) (*aspect.Aspect, *redistest.Server, fu
 	}
 }
 
-// A cron job that every instance starts and only one runs. Each tick has a lock. After a tick a window begins, in which
-// late instances find the tick done. The rule is in a file, under the name of the function in the program, so that
-// operators change it without a new build.
+// Every instance starts a cron job, but only one instance runs it. Each tick has a separate lock. After a
+// tick, a debounce window keeps late instances from running the same tick again. The rule is in a file under
+// the name of the function, so that operators can change it without a new build.
 func ExampleWrap_cron() {
 	rules, err := ruleset.Load("locks.yaml", []byte(`
 rules:

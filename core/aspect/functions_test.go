@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// replaceable is a Provider whose set a test replaces.
+// replaceable is a Provider with a set that tests replace.
 type replaceable struct {
 	set      *ruleset.Set
 	prepares []ruleset.Prepare
@@ -112,7 +112,7 @@ func TestCheck_SeverityOfTheFile(t *testing.T) {
 	}
 }
 
-// A Check that fails may be repeated. Reloads are checked after a Check has passed.
+// A failed Check may be repeated. Reloads are checked only after a Check has passed.
 func TestCheck_JudgesReloadsAfterItHasPassed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

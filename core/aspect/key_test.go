@@ -66,7 +66,7 @@ func TestRun_KeyFaultsWarnOncePerMinute(t *testing.T) {
 		time.Sleep(time.Minute) // virtual time
 		refuse()
 		if len(warned) != 2 || !strings.Contains(warned[1].Error(), "(2 such requests since the last warning)") {
-			t.Errorf("after a minute observers got the warnings %v", warned)
+			t.Errorf("after a minute: observers got the warnings %v", warned)
 		}
 	})
 }

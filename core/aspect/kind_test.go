@@ -254,7 +254,7 @@ func TestKind_OneKeyRefusesSeveralTemplates(t *testing.T) {
 	}
 }
 
-// Every kind that only one call holds at a time has tokens if the rule asks for them.
+// Every exclusive kind has tokens if the rule asks for them.
 func TestKind_TokenOnRequest(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
@@ -283,7 +283,7 @@ func TestKind_TokenNeedsOneKey(t *testing.T) {
 	}
 }
 
-// A message uses the words of the layer in which the rule is written.
+// A message uses the field names of the layer that contains the rule.
 func TestKind_ListOfKeysInTheWordsOfTheLayer(t *testing.T) {
 	t.Parallel()
 	a := mustAspect(t, offline(t))
@@ -310,7 +310,8 @@ func TestKind_ListOfKeysInTheWordsOfTheLayer(t *testing.T) {
 	}
 }
 
-// A name that the client uses as another kind of lock is a fault of the program, whatever the rule says about keys.
+// If the client already uses a name as another kind of lock, that is a fault of the program, whatever the
+// rule's strategy for keys is.
 func TestKind_AnotherKindOfTheSameName(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -339,7 +340,8 @@ func wantMisconfigured(t *testing.T, obs *record, outer, inner *aspect.Point) {
 	}})
 }
 
-// A reader that asks for the write lock is refused at once. The program is at fault, and the reason is for its log.
+// A reader that asks for the write lock is refused at once as a fault of the program. The reason is only for
+// the log.
 func TestKind_WriteInsideOfRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -369,7 +371,8 @@ func TestKind_ReadInsideOfWrite(t *testing.T) {
 	})
 }
 
-// The kind limits the number of calls at a time, across two clients, for real and in a dry run. One more call is busy.
+// The kind limits the number of concurrent calls across two clients, also in a dry run. A further call is
+// busy.
 func TestKind_CallsAtATime(t *testing.T) {
 	t.Parallel()
 	const crowd = 5

@@ -109,7 +109,8 @@ func TestObserver_DecisionWaited(t *testing.T) {
 	})
 }
 
-// The lock client takes observers of rules alone, too, because nothing else takes observers.
+// An observer that observes only rules is also passed to the lock client, because no other option takes
+// observers.
 func TestObserver_OnlyOfRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +123,7 @@ func TestObserver_OnlyOfRules(t *testing.T) {
 	})
 }
 
-// almost is a value for the Rules of an observer that is not an aspect.Observer.
+// almost has the method that Rules requires, but it is not an aspect.Observer.
 type almost struct{}
 
 func (almost) ObservesRules() {}

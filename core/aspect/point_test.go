@@ -88,8 +88,8 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// If its context contains a preview function, a call passes its rules and its values to it. It takes no lock, and no
-// handler runs.
+// If the context of a call contains a preview function, the function gets the rules and the values of the
+// call. The call takes no lock, and its handler does not run.
 func TestRun_Preview(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, mustAspect(t, offline(t)), pay())

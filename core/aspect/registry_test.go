@@ -30,7 +30,7 @@ func (p *interrupted) Subscribe(prepare ruleset.Prepare) (cancel func(), err err
 	})
 }
 
-// Check ignores a table that has no set yet.
+// Check ignores a table without a set.
 func TestRegistry_CheckDuringSubscribe(t *testing.T) {
 	t.Parallel()
 	r, _ := tableOf(t, file(t))
@@ -45,8 +45,8 @@ func TestRegistry_CheckDuringSubscribe(t *testing.T) {
 	}
 }
 
-// Two registries lock the same providers in the same order, whichever they got first. Otherwise two Checks would wait for
-// each other.
+// Two registries lock the same providers in the same order, whichever provider each got first. Otherwise two
+// Checks could wait for each other for ever.
 func TestRegistry_CheckOrder(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -139,7 +139,7 @@ func TestRegistry_ProviderWithoutASet(t *testing.T) {
 	}
 }
 
-// silent is a provider that takes subscribers and never calls them.
+// silent is a provider that accepts subscribers and never calls them.
 type silent struct{ *ruleset.Set }
 
 func (silent) Subscribe(ruleset.Prepare) (cancel func(), err error) { return func() {}, nil }

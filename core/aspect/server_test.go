@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// serverBench is a bench with a real redis-server, in real time. The embedded Redis is a model of it: only behaviour
-// that both show is a promise about Redis. Without a redis-server on PATH, its tests are skipped; see
-// [redisserver.Start].
+// serverBench is a bench with a real redis-server, in real time. The embedded Redis imitates a server, so
+// these tests check that a real one behaves in the same way. Without a redis-server on PATH, its tests are
+// skipped; see [redisserver.Start].
 type serverBench struct {
 	*bench
 
@@ -39,11 +39,11 @@ func locksOf(t *testing.T, srv *redisserver.Server, opts ...core.Option) *core.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = locks.Close(t.Context()) }) // the context has ended, so that Close does not wait
+	t.Cleanup(func() { _ = locks.Close(t.Context()) }) // Close does not wait, because the context has ended
 	return locks
 }
 
-// take lets the stranger hold a lock until the test ends.
+// take lets another process hold a lock until the test ends.
 func (b *serverBench) take(t *testing.T, key string) *core.Hold {
 	t.Helper()
 	_, hold, err := b.stranger.Lock(key).Acquire(context.WithoutCancel(t.Context()), core.WaitTime(10*time.Second))

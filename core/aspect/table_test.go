@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// topics returns an adapter of topics, which are functions here. X is the length of a topic.
+// topics returns an adapter for topics, which are functions here. X is the length of a topic.
 func topics(a *aspect.Aspect) aspect.Adapter[string, int] {
 	return aspect.Adapter[string, int]{
 		Transport: ruleset.TransportFunc,
@@ -42,7 +42,7 @@ func rulesOn(key string, names ...string) []ruleset.Rule {
 	return rules
 }
 
-// inForce is an observer that keeps the rules in force.
+// inForce is an observer that records the rules in force.
 type inForce struct {
 	mu   sync.Mutex
 	live map[aspect.Subject]int
@@ -147,7 +147,8 @@ func TestTable_Reload(t *testing.T) {
 	}
 }
 
-// During reloads every call finds rules of one set. In the end, observers were notified of exactly the rules in force.
+// During reloads, all rules of a call come from one set. At the end, the rules in force are exactly the rules
+// that observers were notified of.
 func TestTable_CallsDuringReloads(t *testing.T) {
 	t.Parallel()
 	seen := &inForce{}

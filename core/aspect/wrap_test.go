@@ -53,8 +53,8 @@ func TestWrap_HoldsTheLock(t *testing.T) {
 	})
 }
 
-// The key of a time is its instant, whatever the zone of the caller or of the server. A named type in an interface has the
-// text of the type.
+// The key of a time is its instant, whatever the zone of the caller or of the server is. A value of a named
+// type in an interface has the text of its type.
 func TestWrap_OneTextPerValue(t *testing.T) {
 	t.Parallel()
 	type status string
@@ -82,11 +82,11 @@ func TestWrap_OneTextPerValue(t *testing.T) {
 					if runs > 1 {
 						return 0, nil
 					}
-					return fn(t.Context(), tc.second) // its context does not have the hold, so it waits like another caller
+					return fn(t.Context(), tc.second) // its context does not carry the hold, so it waits like any other caller
 				})
 				_, err := fn(t.Context(), tc.first)
 				if refused, ok := errors.AsType[*aspect.RefusedError](err); !ok || refused.Cause != failpolicy.Busy || runs != 1 {
-					t.Errorf("got %v, %v after %d runs, want that the second is refused", refused, err, runs)
+					t.Errorf("got %v, %v after %d runs, want a refusal of the second call", refused, err, runs)
 				}
 			})
 		})
@@ -300,7 +300,7 @@ func TestWrap_Set(t *testing.T) {
 	run("order:42")
 
 	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.ID}", Name: "renamed"})); err == nil {
-		t.Error("another lock was taken into force")
+		t.Error("a rule with another lock came into force")
 	}
 	both := []string{"order:#{in.ID}", "new:#{in.ID}"}
 	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Keys: both, Name: "renamed"})); err != nil {
@@ -321,7 +321,7 @@ func TestWrap_Set(t *testing.T) {
 		file(t, ruleset.Rule{Endpoint: payFunc, Key: "k", OnBusy: failpolicy.Fallback, Fallback: "missing"}),
 	} {
 		if err := p.replace(bad); err == nil {
-			t.Errorf("a set with %d rules was taken", len(bad.Rules()))
+			t.Errorf("a set with %d rules was accepted", len(bad.Rules()))
 		}
 	}
 	run("")
@@ -390,7 +390,8 @@ func TestWrap_RuleRemovedByAReload(t *testing.T) {
 	}
 }
 
-// A function that is wrapped while a reload is prepared refuses its calls if the new rules do not fit it.
+// If a function is wrapped while a reload is prepared and the new rules do not fit the function, it refuses
+// its calls.
 func TestWrap_DuringAReload(t *testing.T) {
 	t.Parallel()
 	p := &interrupted{replaceable: replaceable{set: file(t)}}

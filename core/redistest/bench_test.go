@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// BenchmarkScript shows why the server is not for production.
+// BenchmarkScript measures a script. The result shows why the server is not for production.
 func BenchmarkScript(b *testing.B) {
 	rdb := redistest.New(b).Client()
 	script := redis.NewScript(`return redis.call('set', KEYS[1], ARGV[1], 'px', 1000)`)

@@ -10,8 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// A demo needs no Redis server: the URL works for every client and every process on
-// this machine.
+// A demo without a Redis server. The URL works for every client and every process on this machine.
 func ExampleStart() {
 	srv, err := redistest.Start()
 	if err != nil {
@@ -31,8 +30,7 @@ func ExampleStart() {
 	// Output: PONG
 }
 
-// A stranger holds a lock: what Interlock and Redisson see is a hash with the
-// stranger's field.
+// A stranger holds a lock. Interlock and Redisson see a hash with the stranger's field.
 func ExampleServer_Take() {
 	srv, err := redistest.Start()
 	if err != nil {
@@ -52,8 +50,8 @@ func ExampleServer_Take() {
 	// 0 keys
 }
 
-// The increment is executed and its reply lost. go-redis does not know that and
-// sends it again.
+// Redis executes the increment, but its reply is lost. go-redis does not know that and sends the increment
+// again.
 func ExampleServer_LoseNextReply() {
 	srv, err := redistest.Start()
 	if err != nil {

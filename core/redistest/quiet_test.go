@@ -52,7 +52,7 @@ func TestServer_Down_LogsNothing(t *testing.T) { //nolint:paralleltest // see ab
 		waiter.Go(func() {
 			_, _, err := locks.Lock("held").Acquire(context.Background(), core.WaitTime(time.Minute))
 			if err == nil {
-				t.Error("the waiter acquired the lock of another one")
+				t.Error("the waiter acquired a lock that another client holds")
 			}
 		})
 		synctest.Wait()
@@ -63,7 +63,7 @@ func TestServer_Down_LogsNothing(t *testing.T) { //nolint:paralleltest // see ab
 				t.Errorf("ping: got %v, want refused", err)
 			}
 			if _, err := rdb.TxPipelined(t.Context(), func(p redis.Pipeliner) error { return p.Ping(t.Context()).Err() }); err == nil {
-				t.Error("a transaction has not failed")
+				t.Error("the transaction did not fail")
 			}
 			if _, _, err := locks.Lock("free").Acquire(t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrUnavailable) {
 				t.Errorf("acquire: got %v, want %v", err, core.ErrUnavailable)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// once makes a client that sends every command once.
+// once configures a client to send every command only once.
 func once(o *redis.Options) { o.MaxRetries = -1 }
 
 func TestServer_Take_Layout(t *testing.T) {
@@ -110,7 +110,7 @@ func TestServer_Expire_IsSilent(t *testing.T) {
 
 func TestNew_InBubble(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"first", "second"} { // what leaks from one bubble kills the next
+	for _, name := range []string{"first", "second"} { // a leak in one bubble makes the next one fail
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestNew_InBubble(t *testing.T) {
 
 				time.Sleep(10 * time.Second) // virtual time
 				if got := rdb.PTTL(t.Context(), "k").Val(); got != 20*time.Second {
-					t.Errorf("PTTL after 10 s: got %s, want 20s", got)
+					t.Errorf("PTTL after 10 s: got %s, want 20 s", got)
 				}
 				time.AfterFunc(5*time.Second, func() { srv.Free("k") })
 				start := time.Now()
@@ -150,8 +150,8 @@ func TestNew_InBubble_ReadTimeout(t *testing.T) {
 	})
 }
 
-// go-redis dials in a goroutine that outlives its caller. A goroutine that sleeps between two
-// attempts when the test ends would be fatal to the bubble.
+// go-redis dials in a goroutine that outlives its caller. If the goroutine still sleeps between two attempts
+// when the test ends, the bubble fails.
 func TestNew_InBubble_NoDialOutlivesTheTest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,9 +182,9 @@ func TestServer_DownUp(t *testing.T) {
 		t.Errorf("while down: got %v, want refused", err)
 	}
 	if _, err := sub.Receive(ctx); err == nil {
-		t.Error("the subscription lives on")
+		t.Error("the subscription is still alive")
 	}
-	srv.Take("other", time.Minute) // a stranger still acts
+	srv.Take("other", time.Minute) // a stranger can still act
 
 	srv.Up()
 	if got, err := rdb.Get(t.Context(), "k").Result(); got != "1" {
@@ -195,7 +195,7 @@ func TestServer_DownUp(t *testing.T) {
 	}
 }
 
-// The pool notices, as on a socket, that an idle connection was cut.
+// As with a socket, the pool notices that an idle connection was cut.
 func TestServer_DownUp_PooledConnection(t *testing.T) {
 	t.Parallel()
 	srv := redistest.New(t)

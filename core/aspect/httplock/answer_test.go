@@ -35,7 +35,8 @@ func (b *bench) outside(t *testing.T, middleware func(http.ResponseWriter, *http
 	return answer, string(body)
 }
 
-// A Content-Length that a layer around the guard announced for the handler does not cut off the guard's answer.
+// If a layer around the guard has set a Content-Length for the handler's answer, the guard's answer is still
+// complete.
 func TestAnswer_AnnouncedLength(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Middleware has to guard the patterns that Check is given, unless Handle has registered them.
+// Every pattern that is passed to Check must be guarded by Middleware or registered by Handle.
 func TestCheck_UnguardedRoute(t *testing.T) {
 	t.Parallel()
 	const pattern = "POST /orders/{id}"
@@ -39,7 +39,7 @@ func TestCheck_UnguardedRoute(t *testing.T) {
 	}
 }
 
-// A rule that names the wildcards of a pattern differently matches nothing.
+// A rule whose wildcards have other names than the pattern matches nothing.
 func TestCheck_NamesOfWildcards(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, httplock.WithRules(ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/{order}"), Key: "order:#{path.order}"}))
@@ -51,7 +51,7 @@ func TestCheck_NamesOfWildcards(t *testing.T) {
 	}
 }
 
-// The message about a rule in a file uses the words of files.
+// The message about a rule in a file uses the field names of files.
 func TestCheck_OnLostFailNeedsABuffer(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.Load("locks.yaml", []byte("rules:\n  - http: POST /orders/*\n    key: \"order:#{path.id}\"\n    on_lost: fail\n"))

@@ -33,7 +33,8 @@ func TestGuard_SameRequestTwice(t *testing.T) {
 	}
 }
 
-// A layer between two guards may copy the request. The context of the copy still shows the locks of the request.
+// A layer between two guards may copy the request. The context of the copy still carries the locks of the
+// request.
 func TestGuard_SameRequestCopied(t *testing.T) {
 	t.Parallel()
 	for name, layer := range map[string]func(http.Handler) http.Handler{
@@ -96,7 +97,7 @@ func TestGuard_AnotherResource(t *testing.T) {
 	}
 	b.redis.Take("order:43", time.Hour)
 	if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusConflict {
-		t.Errorf("with 43 taken: got %d", got.Code)
+		t.Errorf("with order 43 taken: got %d", got.Code)
 	}
 }
 
@@ -157,13 +158,13 @@ func TestGuard_AnotherResourceInTheSameRequest(t *testing.T) {
 
 func jsonBody(text string) io.ReadCloser { return io.NopCloser(strings.NewReader(text)) }
 
-// parts is a body whose type cannot be compared.
+// parts is a body whose type is not comparable.
 type parts struct {
 	io.ReadCloser
 	read []string
 }
 
-// Observers are warned once about a route that answers 500.
+// Observers get only one warning about a broken route.
 func TestGuard_WarnsOnceOfABrokenRoute(t *testing.T) {
 	t.Parallel()
 	seen := &warnings{}
@@ -260,7 +261,8 @@ func TestGuard_HeadUnderTheRuleForGet(t *testing.T) {
 	}
 }
 
-// A handler that serves its request again with another method is for another resource if the key reads the method.
+// If a handler serves its request again with another method and the key contains the method, the second
+// request takes another lock.
 func TestGuard_AnotherMethod(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

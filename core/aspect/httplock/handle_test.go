@@ -250,8 +250,8 @@ func serve(h http.Handler, method, target string) *httptest.ResponseRecorder {
 	return w
 }
 
-// A handler on a subrouter is registered with a part of its route. With that part alone it would run without the rule of
-// its route, and under the rules of other subrouters.
+// A handler on a subrouter is registered with only a part of its route, so its requests are refused.
+// Otherwise it would run without the rule of its route and under the rules of other subrouters.
 func TestHandle_Subrouter(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -284,7 +284,7 @@ func TestHandle_Subrouter(t *testing.T) {
 	}
 }
 
-// A router that does not set the pattern may be below another router.
+// A router that does not set the pattern may be nested in another router.
 func TestHandle_RouterWithoutPatterns(t *testing.T) {
 	t.Parallel()
 	b, router := newBench(t), &silent{}
@@ -335,7 +335,7 @@ func muxOf(h http.Handler) *http.ServeMux {
 	return mux
 }
 
-// The mux redirects to the path with a slash without a lock.
+// The mux redirects to the path with a slash, without taking a lock.
 func TestHandle_RedirectOfTheMux(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -507,7 +507,7 @@ func TestHandle_MethodOverride(t *testing.T) {
 	}
 }
 
-// An empty wildcard yields no key, rather than one key for all requests.
+// An empty wildcard yields no key. Otherwise all such requests would share one key.
 func TestHandle_EmptyWildcard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -519,7 +519,7 @@ func TestHandle_EmptyWildcard(t *testing.T) {
 	}
 }
 
-// A handler that aborts or hijacks the connection frees the lock.
+// The lock is free after a handler has aborted or hijacked the connection.
 func TestHandle_EndsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]http.HandlerFunc{
@@ -544,7 +544,7 @@ func TestHandle_EndsWithoutAnAnswer(t *testing.T) {
 				_ = response.Body.Close()
 				t.Errorf("%s: got %d", name, response.StatusCode)
 			}
-			server.Close() // Close waits for handlers, but not for a hijacked connection
+			server.Close() // Close does not wait for a hijacked connection
 			until(t, func() bool {
 				state, err := b.locks.Lock("order:42").State(context.Background())
 				return err == nil && len(state.Holders) == 0

@@ -40,7 +40,8 @@ func TestMiddleware_NoPattern(t *testing.T) {
 	}
 }
 
-// A handler that another handler calls with another path value is for another resource.
+// If a handler calls another handler with another path value, the inner guard takes the lock of the other
+// resource.
 func TestMiddleware_AnotherPathValue(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, httplock.WithRules(byID(func(r *ruleset.Rule) { r.Endpoint = ruleset.HTTP("POST /orders/{id}") })))
@@ -60,7 +61,7 @@ func TestMiddleware_AnotherPathValue(t *testing.T) {
 	}
 }
 
-// A guard that runs before the router cannot determine the route, whatever is between the two.
+// A guard that runs before the router cannot determine the route, whatever layers are between the two.
 func TestMiddleware_BeforeTheRouter(t *testing.T) {
 	t.Parallel()
 	copied := func(next http.Handler) http.Handler {

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
-// A route may end in a wildcard, like patterns of chi. A reload that would take another lock there is refused.
+// A route may end in a wildcard, as in chi. A reload that changes the lock of such a route is refused.
 func TestReload_RekeyUnderAWildcard(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/files/{id}", "/files/*"} {

@@ -48,13 +48,13 @@ func newBench(t *testing.T, opts ...any) *bench {
 	return &bench{srv, locks, guard, http.NewServeMux()}
 }
 
-// until waits until a condition that will become true is true, up to the time limit of the tests.
+// until waits until a condition is true. The test fails at its time limit.
 func until(t *testing.T, is func() bool) {
 	t.Helper()
 	for !is() {
 		select {
 		case <-t.Context().Done():
-			t.Fatal("the event did not come")
+			t.Fatal("the condition did not become true")
 		case <-time.After(time.Millisecond):
 		}
 	}

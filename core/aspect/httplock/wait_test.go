@@ -51,7 +51,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// talk sends a byte, reads it back, and sends the next byte.
+// talk sends bytes one by one and reads each back before it sends the next one.
 func talk(t *testing.T, client *http.Client, url string) {
 	t.Helper()
 	body, send := io.Pipe()
@@ -90,7 +90,8 @@ func TestWait_FullDuplexUnderAFreeLock(t *testing.T) {
 	})
 }
 
-// Over HTTP/2 it may do so after a wait, too, because the server notices a client that leaves without reading the body.
+// Over HTTP/2 a handler may also do so after a wait, because the server notices that a client has left
+// without reading the body.
 func TestWait_FullDuplexOverHTTP2(t *testing.T) {
 	t.Parallel()
 	serveBoth(t, func(t *testing.T, b *bench, client *http.Client, url string) {
@@ -141,7 +142,7 @@ func TestWait_ClientLeaves(t *testing.T) {
 
 // slowBody is a body that arrives only when the test releases it.
 type slowBody struct {
-	begun *atomic.Int32 // the number of bodies that were read from
+	begun *atomic.Int32 // the number of bodies of which something was read
 	once  sync.Once
 	comes <-chan struct{}
 }
@@ -154,8 +155,8 @@ func (s *slowBody) Read([]byte) (int, error) {
 
 func (s *slowBody) Close() error { return nil }
 
-// However many requests wait, the bodies that the guard reads for them have at most 64 MiB together. The other requests
-// wait with their bodies unread.
+// However many requests wait, the bodies that the guard reads for them have at most 64 MiB in total. Further
+// requests wait with unread bodies.
 func TestWait_BoundOfBodies(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

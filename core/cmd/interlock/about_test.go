@@ -26,7 +26,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A compiler needs only the folder for a file that imports the options.
+// A compiler needs only the folder as an import path for a file that imports the options.
 func TestProto(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "third_party")
@@ -59,6 +59,6 @@ func TestProto_FileInPlaceOfFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := interlock(t, "", "proto", "-o", file); got.code != exitCannot || !strings.Contains(got.stderr, file) {
-		t.Errorf("a file in place of the folder: got %s", got)
+		t.Errorf("a file instead of the folder: got %s", got)
 	}
 }

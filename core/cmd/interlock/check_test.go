@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// With --strict the output is the same, and warnings are problems.
+// --strict does not change the output, but warnings count as problems.
 func TestCheck_Strict(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
@@ -31,7 +31,7 @@ func TestCheck_Strict(t *testing.T) {
 	}
 }
 
-// If the options of a method are known, check does not advise to look there.
+// If check knows the options of a method, it does not advise to look at them.
 func TestCheck_AgainstWithDescriptors(t *testing.T) {
 	t.Parallel()
 	shop := compileImage(t, protocompile.SourceInfoStandard, shopProto)
@@ -43,7 +43,7 @@ func TestCheck_AgainstWithDescriptors(t *testing.T) {
 	}
 }
 
-// Annotations have places in the new file only, because a pull request does not show the old one.
+// Annotations refer only to the new file, because a pull request does not show the old one.
 func TestCheck_Annotations(t *testing.T) {
 	t.Parallel()
 	got := interlock(t, "", "check", "testdata/unlocked.yaml", "--against", "testdata/locked.yaml", "--format", "github")
@@ -53,7 +53,7 @@ func TestCheck_Annotations(t *testing.T) {
 			continue // a note about no file
 		}
 		if !strings.Contains(line, " file=testdata/unlocked.yaml,line=") {
-			t.Errorf("got %q, which is not in the new file", line)
+			t.Errorf("got %q, which is not about the new file", line)
 		}
 		if strings.Contains(line, "file=testdata/unlocked.yaml,line=1::") && strings.Contains(line, ": removed (testdata/locked.yaml:") {
 			removed++
@@ -64,7 +64,8 @@ func TestCheck_Annotations(t *testing.T) {
 	}
 }
 
-// An image without source information yields no lines. An image without its imports is refused.
+// With an image without source information, problems have no line numbers. An image without its imports is
+// refused.
 func TestCheck_IncompleteImages(t *testing.T) {
 	t.Parallel()
 	path := compileImage(t, protocompile.SourceInfoNone, typoProto)
@@ -94,7 +95,7 @@ func TestCheck_IncompleteImages(t *testing.T) {
 	}
 }
 
-// check --against warns of exactly the changes that a reload logs as an error.
+// check --against warns about exactly the changes that a reload logs as an error.
 func TestCheck_AgainstUnlocking(t *testing.T) {
 	t.Parallel()
 	const admin = "- {http: POST /admin/*, key: 'admin:#{query.id}'}\n"
@@ -136,11 +137,11 @@ func TestCheck_AgainstUnlocking(t *testing.T) {
 			oldPath, old := load("old.yaml", c.old)
 			nextPath, next := load("next.yaml", c.next)
 			if got := (ruleset.Reload{Old: old, Set: next}).Unlocked(); (len(got) > 0) != c.unlocks {
-				t.Errorf("a reload says %q, want something: %t", got, c.unlocks)
+				t.Errorf("a reload logs %q, want an error: %t", got, c.unlocks)
 			}
 			got := interlock(t, "", "check", nextPath, "--against", oldPath)
 			if warned := strings.Contains(got.stdout, "unlocked") || strings.Contains(got.stdout, "without th"); warned != c.unlocks {
-				t.Errorf("check warns: %t, want %t:\n%s", warned, c.unlocks, got)
+				t.Errorf("check warned: %t, want %t:\n%s", warned, c.unlocks, got)
 			}
 		})
 	}
@@ -163,7 +164,7 @@ func numbered(prefix string, n int) []string {
 	return keys
 }
 
-// Locks that only one endpoint takes do not count, however many they are.
+// Any number of locks that only one endpoint takes does not affect the limit.
 func TestCheck_OrdersAmongManyLocks(t *testing.T) {
 	t.Parallel()
 	own := numbered("own", thorough.Or(49_990, 10_000)) // a file has at most 50,000 rules
@@ -174,7 +175,7 @@ func TestCheck_OrdersAmongManyLocks(t *testing.T) {
 	}
 }
 
-// Only some of the locks that several endpoints take are compared, and a note says so.
+// If several endpoints share many locks, only some of them are compared, and a note says so.
 func TestCheck_OrdersOfManySharedLocks(t *testing.T) {
 	t.Parallel()
 	keys := numbered("k", 101)

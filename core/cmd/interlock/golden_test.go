@@ -24,7 +24,7 @@ type goldenRun struct {
 	args []string
 }
 
-// runs has the calls without a Redis. $SHOP, $TYPO and $KINDS are images.
+// runs contains the calls that need no Redis. $SHOP, $TYPO and $KINDS stand for images.
 var runs = []goldenRun{
 	{"usage_help", []string{"help"}},
 	{"usage_help_check", []string{"help", "check"}},
@@ -173,7 +173,7 @@ func TestRun_Golden(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range runs {
 		if seen[c.name] {
-			t.Errorf("two runs are called %s", c.name)
+			t.Errorf("two runs have the name %s", c.name)
 		}
 		seen[c.name] = true
 		t.Run(c.name, func(t *testing.T) {
@@ -235,8 +235,8 @@ var redisRuns = []redisRun{
 	{goldenRun{"release_two_inputs", []string{"release", "shop:plain", "--redis", "-"}}, "$REDIS"},
 }
 
-// fill puts locks of every kind into a Redis, in Redisson's layout. Their leases have no end, or are shown
-// to the minute.
+// fill writes locks of every kind to a Redis, in Redisson's layout. Their leases are endless, or so long that
+// ls shows only minutes.
 func fill(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	_, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
@@ -274,7 +274,7 @@ func fill(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// The results of the commands that ask a Redis are in golden files.
+// The results of the commands that ask a Redis match their golden files.
 func TestRun_GoldenRedis(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

@@ -30,7 +30,7 @@ func TestKey_Body(t *testing.T) {
 	}
 }
 
-// The advice for a function can be pasted into a shell, whatever its name is.
+// The advised command can be pasted into a shell, whatever the name of the function is.
 func TestKey_AdviceForShell(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"close-day", "close the year", "it's (*Orders).Close", `$HOME "a" \\ b`, "POST /orders", "/shop.Orders/Pay"} {
@@ -45,7 +45,7 @@ func TestKey_AdviceForShell(t *testing.T) {
 			}
 			pasted, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+word).Output()
 			if err != nil || string(pasted) != "func: "+name {
-				t.Fatalf("a shell makes %q of %s: %v", pasted, word, err)
+				t.Fatalf("a shell reads %q from %s: %v", pasted, word, err)
 			}
 			if got := interlock(t, rules, "key", "-", string(pasted)); got.code != exitFine || !strings.Contains(got.stdout, "key  a\n") {
 				t.Errorf("got %s", got)
@@ -70,7 +70,7 @@ func TestKey_OrderOfFlags(t *testing.T) {
 	}
 }
 
-// The router and the guard interpret a request, and not the flags alone.
+// The command passes the request to the real router and guard, so both affect the key.
 func TestKey_RequestOfAdapter(t *testing.T) {
 	t.Parallel()
 	const rules = `rules:
@@ -95,7 +95,7 @@ func TestKey_RequestOfAdapter(t *testing.T) {
 	}
 }
 
-// A path may have the characters that begin a parameter.
+// A path may contain the characters that begin a parameter.
 func TestKey_PathWithColons(t *testing.T) {
 	t.Parallel()
 	const rules = `rules: [{http: "POST /files/*", key: "#{query.x}"}]`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A text from Redis is shown with visible characters only, and not more than some.
+// A text from Redis is shown with visible characters only, and long texts are shortened.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// JSON has every key unchanged, however long, and a key that is not UTF-8 as bytes.
+// JSON contains every key unchanged, however long it is. A key that is not UTF-8 is written as bytes.
 func TestLs_JSON(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -42,7 +42,7 @@ func TestLs_JSON(t *testing.T) {
 	}
 }
 
-// A terminal shows the progress, and the line is cleared at the end. A file gets nothing.
+// On a terminal the progress is shown, and its line is cleared at the end. Other outputs get no progress.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	screen := &terminal{}
@@ -64,7 +64,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// terminal claims to be a terminal.
+// terminal is a buffer that counts as a terminal.
 type terminal struct{ bytes.Buffer }
 
 func (*terminal) Stat() (os.FileInfo, error) { return terminalInfo{}, nil }

@@ -22,11 +22,11 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// shop is a program with a rule file. It answers with the keys that a request locks.
+// shop is a program with a rule file. It answers each request with the keys of its locks.
 type shop struct {
 	guard  *ginlock.Guard
 	engine *gin.Engine
-	routes string // the name of its routes file
+	routes string // the path of its routes file
 }
 
 type (
@@ -148,23 +148,23 @@ func keysIn(output string) []string {
 	return keys
 }
 
-// The command reports the problems that the program reports at its start.
+// The command reports the same problems as the program at its start.
 func TestCheck_SameAsProgram(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "testdata/refused.yaml")
 	var found []*ruleset.Problem
 	collect(s.guard.Check(s.engine), &found)
 	if len(found) < 8 {
-		t.Fatalf("the program found only %d problems: the test shows little", len(found))
+		t.Fatalf("the program found only %d problems, so the test proves little", len(found))
 	}
 	got := interlock(t, "", "check", "testdata/refused.yaml", "--routes", s.routes)
 	for _, p := range found {
 		place, first, _ := strings.Cut(p.Error(), "rule ")
-		first, _, _ = strings.Cut(first, ": there ") // the program calls the types by their Go names
+		first, _, _ = strings.Cut(first, ": there ") // the program uses the Go names of types
 		first = strings.ReplaceAll(first, "main.cart", "the body")
 		first = strings.ReplaceAll(first, "main.principal", "the variable principal")
 		if !strings.Contains(got.stdout, place) || !strings.Contains(got.stdout, first) {
-			t.Errorf("got %s\nit lacks what the program finds: %v", got, p)
+			t.Errorf("got %s\nit lacks a problem that the program finds: %v", got, p)
 		}
 	}
 	if n := strings.Count(got.stdout, "rule of "); n != len(found) || got.code != exitProblems {

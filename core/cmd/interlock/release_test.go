@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// A reader that came after the holders were shown keeps the lock.
+// A reader that arrived after the holders were shown keeps the lock.
 func TestRelease_LaterReader(t *testing.T) {
 	t.Parallel()
 	srv, err := redistest.Start()
@@ -45,17 +45,17 @@ func TestRelease_LaterReader(t *testing.T) {
 	question := &interruptedQuestion{then: func() { later = read() }}
 	code := commands().run(t.Context(), []string{"release", "k", "--redis", srv.URL()}, strings.NewReader("y\n"), &stdout, question)
 	if code != exitFine || !strings.Contains(stdout.String(), "lost by "+seen.Field()) {
-		t.Errorf("exit code %d, %q, want that the first reader has lost it", code, stdout.String())
+		t.Errorf("exit code %d, %q, want that only the first reader has lost the lock", code, stdout.String())
 	}
 	if err := later.Release(t.Context()); err != nil {
-		t.Errorf("the reader that came later: %v", err)
+		t.Errorf("the later reader: %v", err)
 	}
 	if err := seen.Release(t.Context()); !errors.Is(err, core.ErrNotHeld) {
 		t.Errorf("the reader that was shown: got %v, want ErrNotHeld", err)
 	}
 }
 
-// interruptedQuestion calls then when it is asked the question.
+// interruptedQuestion is an output that calls then when the program prints its question.
 type interruptedQuestion struct {
 	text strings.Builder
 	then func()
@@ -68,7 +68,7 @@ func (a *interruptedQuestion) Write(p []byte) (int, error) {
 	return a.text.Write(p)
 }
 
-// If the result cannot be written, the exit code and an error say so.
+// If the result cannot be written, the exit code and an error message report that.
 func TestRelease_BrokenOutput(t *testing.T) {
 	t.Parallel()
 	srv, err := redistest.Start()
@@ -88,7 +88,7 @@ func TestRelease_BrokenOutput(t *testing.T) {
 	}
 }
 
-// A waiter gets the lock as soon as an operator has released it.
+// A waiter gets the lock as soon as an operator releases it.
 func TestRelease_NotifiesWaiters(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -97,7 +97,7 @@ func TestRelease_NotifiesWaiters(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = locks.Close(context.WithoutCancel(t.Context())) })
-	if err := srv.Client().HSet(t.Context(), "k", ann, 1).Err(); err != nil { // without an end, so that only a message helps
+	if err := srv.Client().HSet(t.Context(), "k", ann, 1).Err(); err != nil { // without an end, so that only a message wakes the waiter
 		t.Fatal(err)
 	}
 	got := make(chan error, 1)
@@ -115,7 +115,7 @@ func TestRelease_NotifiesWaiters(t *testing.T) {
 	}
 }
 
-// An endless answer is not a yes.
+// An endless answer does not count as a yes.
 func TestRelease_EndlessAnswer(t *testing.T) {
 	t.Parallel()
 	srv, err := redistest.Start()

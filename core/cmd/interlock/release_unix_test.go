@@ -16,12 +16,12 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// childProgram returns this program as a process, which ends with the test. A process that hangs is ended
-// after some minutes.
+// childProgram returns a command that runs this program. The process ends with the test, or after some
+// minutes if it hangs.
 func childProgram(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	// A process that a script has started with & ignores the interrupt, and its child would inherit that. A
-	// child does not inherit that the signal is caught.
+	// If a script started the test with &, the test ignores the interrupt, and its child would inherit that.
+	// If the test catches the signal, the child does not inherit it.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, os.Interrupt)
 	t.Cleanup(func() { signal.Stop(caught) })

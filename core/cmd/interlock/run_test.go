@@ -38,7 +38,7 @@ func TestRun_Help(t *testing.T) {
 	}
 }
 
-// Rules from the standard input are treated like the file, under another name.
+// Rules from the standard input are treated like a file with another name.
 func TestRun_StandardInput(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/locks.yaml"
@@ -72,7 +72,7 @@ func TestRun_EndlessInput(t *testing.T) {
 	t.Parallel()
 	const zero = "/dev/zero"
 	if _, err := os.Stat(zero); err != nil {
-		t.Skipf("this system has no file without an end: %v", err)
+		t.Skipf("this system has no endless file: %v", err)
 	}
 	for _, args := range [][]string{
 		{"check", zero},
@@ -87,17 +87,17 @@ func TestRun_EndlessInput(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := commands().run(t.Context(), args, endless{}, &stdout, &stderr); code == exitFine || !strings.Contains(stderr.String()+stdout.String(), "larger than ") {
-			t.Errorf("%q: exit code %d, %.200q, want how much there may be", args, code, stdout.String()+stderr.String())
+			t.Errorf("%q: exit code %d, %.200q, want the size limit", args, code, stdout.String()+stderr.String())
 		}
 	}
 }
 
-// hostile has characters that a terminal must not get: commands in 7 and in 8 bits, a new line, the end of a
-// line, the direction of text, and an invisible tag.
+// hostile contains characters that a terminal must not get: commands in 7 and in 8 bits, a line feed, a line
+// separator, a change of direction, and an invisible tag.
 const hostile = "\x1b[2J\x7f\u0085\u009b31m\n\r\u202e\u2066\u2028\u200b\U000e0041"
 
-// wantVisible checks that a stream has visible characters, and new lines only at the end of a line of the
-// command.
+// wantVisible checks that a stream contains only visible characters, and line feeds only where the command
+// ends a line.
 func wantVisible(t *testing.T, what, text string) {
 	t.Helper()
 	for i, r := range text {
@@ -107,7 +107,7 @@ func wantVisible(t *testing.T, what, text string) {
 		}
 	}
 	if strings.Contains(text, "31m\n") {
-		t.Errorf("%s: a new line of the input is in %q", what, text)
+		t.Errorf("%s: a line feed of the input is in %q", what, text)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}
 	gin.SetMode(gin.ReleaseMode)
 	logging.Disable()
-	if err := os.Unsetenv(redisVariable); err != nil { // tests name the Redis that they ask
+	if err := os.Unsetenv(redisVariable); err != nil { // tests pass the URL of their Redis
 		panic(err)
 	}
 	m.Run()
@@ -48,7 +48,7 @@ func interlock(t *testing.T, stdin string, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// String returns the result as golden files have it.
+// String returns the result in the format of golden files.
 func (r result) String() string {
 	text := fmt.Sprintf("exit code %d\n", r.code)
 	if r.stdout != "" {
@@ -60,8 +60,8 @@ func (r result) String() string {
 	return text
 }
 
-// compileImage compiles .proto files of testdata/proto and of the module like buf and protoc, and returns
-// the name of the image.
+// compileImage compiles .proto files of testdata/proto and of the module, like buf and protoc. It returns the
+// path of the image.
 func compileImage(t *testing.T, sourceInfo protocompile.SourceInfoMode, files ...string) string {
 	t.Helper()
 	compiler := protocompile.Compiler{
@@ -89,7 +89,7 @@ func compileImage(t *testing.T, sourceInfo protocompile.SourceInfoMode, files ..
 	return path
 }
 
-// addFile adds a file after those that it imports.
+// addFile adds a file after its imports.
 func addFile(set *descriptorpb.FileDescriptorSet, seen map[string]bool, f protoreflect.FileDescriptor) {
 	if seen[f.Path()] {
 		return

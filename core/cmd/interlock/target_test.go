@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// A server that refuses a command is not reported as unavailable. The message names what it refuses and what
-// to write.
+// A server that refuses a command is not reported as unavailable. The message says what the server refuses
+// and what to write.
 func TestTarget_Refused(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -74,7 +74,7 @@ func TestTarget_Refused(t *testing.T) {
 			t.Errorf("%s: got %s, want %q", name, got, tt.want)
 		}
 		if strings.Contains(got.stderr, "unavailable") && !strings.Contains(name, "TLS") {
-			t.Errorf("%s: got %s, but the server is there", name, got)
+			t.Errorf("%s: got %s, but the server is available", name, got)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestTarget_Unavailable(t *testing.T) {
 	}
 }
 
-// Each command finds a lock in a Cluster on every node, and behind a Sentinel.
+// Each command finds a lock on any node of a Cluster, and behind a Sentinel.
 func TestTarget_Topologies(t *testing.T) {
 	t.Parallel()
 	cluster, sentinel := redisserver.StartCluster(t), redisserver.StartSentinel(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// who shows the address of a holder's process if the process has named its connections: on a single server,
-// on every node of a Cluster, and behind a Sentinel.
+// If a process has named its connections, who shows its address: on a single server, on every node of a
+// Cluster, and behind a Sentinel.
 func TestWho_Addresses(t *testing.T) {
 	t.Parallel()
 	single, cluster, sentinel := redisserver.Start(t), redisserver.StartCluster(t), redisserver.StartSentinel(t)
@@ -56,7 +56,7 @@ func TestWho_Addresses(t *testing.T) {
 	}
 }
 
-// Without the right to CLIENT LIST the rest is shown, and a message names the missing right.
+// Without the right to CLIENT LIST, who shows no addresses, and a message names the missing right.
 func TestWho_AddressesRefused(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// countingBody counts how often a caller read it to its end.
+// countingBody counts how often it was read to its end.
 type countingBody struct {
 	io.Reader
 	ends   int
@@ -202,7 +202,7 @@ func TestBody_TypedErrors(t *testing.T) {
 	}
 }
 
-// FuzzBody checks that reading any body does not panic, and that the handler can still read it.
+// FuzzBody checks that no body causes a panic, and that the handler can still read the whole body.
 func FuzzBody(f *testing.F) {
 	f.Add("application/json", `{"id": 1, "a": [1, "x", null, {"b": 1e9}]}`)
 	f.Add("application/x-www-form-urlencoded", `id=1&x=%20`)
@@ -217,7 +217,7 @@ func FuzzBody(f *testing.F) {
 			r := chunked(post(t, contentType, body))
 			if _, err := template.Key(v.Request(r, &host{})); err != nil {
 				if _, ok := errors.AsType[*keyexpr.EvalError](err); !ok {
-					t.Fatalf("%v is no *EvalError", err)
+					t.Fatalf("%v is not an *EvalError", err)
 				}
 			}
 			if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != body {
@@ -227,7 +227,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// A request has a body if the body has bytes, whatever length was announced.
+// A request has a body if the body yields bytes, whatever its announced length is.
 func TestBody_ReplacedByMiddleware(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
@@ -292,7 +292,7 @@ func TestBody_OtherTypeReadsOneByte(t *testing.T) {
 	}
 }
 
-// A middleware has read the body and kept its bytes, and handlers may read either.
+// A middleware has read the body and kept its bytes. Handlers may read the body or the kept bytes.
 func TestRequest_KeptBody(t *testing.T) {
 	t.Parallel()
 	const kept, other = `{"id":1}`, `{"id":2}`

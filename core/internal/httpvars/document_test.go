@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// hostile writes random JSON documents that handlers may read in two ways.
+// hostile writes random JSON documents that different handlers may read differently.
 type hostile struct {
 	*rand.Rand
 	b strings.Builder
@@ -92,7 +92,7 @@ func (h *hostile) object(value func(name string)) {
 	h.b.WriteByte('}')
 }
 
-// respell returns a name with letters that differ in case only. Mostly it returns the name unchanged.
+// respell returns a name, sometimes with the case of some letters changed.
 func respell(r *rand.Rand, name string) string {
 	if r.IntN(2) == 0 {
 		return name

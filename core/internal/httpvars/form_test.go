@@ -32,8 +32,8 @@ func sent(t testing.TB, method, contentType string) *http.Request {
 	return r
 }
 
-// form has the values that a handler finds in PostForm, for every method and media type, and whoever has
-// parsed the form before.
+// form has the values that a handler finds in PostForm, for every method and media type, even if a middleware
+// has already parsed the form.
 func TestForm_EqualsPostForm(t *testing.T) {
 	t.Parallel()
 	parsed := map[string]func(r *http.Request) error{
@@ -134,15 +134,15 @@ func TestForm_AddsToParsedForm(t *testing.T) {
 		t.Errorf("got %q, %v", key, err)
 	}
 	if got := r.PostForm["id"]; len(got) != 1 || len(before) != 1 {
-		t.Errorf("PostForm has become %q", got)
+		t.Errorf("PostForm has changed to %q", got)
 	}
 	if rest, err := io.ReadAll(r.Body); err != nil || !bytes.Equal(rest, []byte(formParts)) {
 		t.Errorf("the handler reads %q, %v", rest, err)
 	}
 }
 
-// The media type decides how a form is decoded, as for the handler. Otherwise a client could choose
-// the key of another request by adding a boundary to another media type.
+// Only the media type determines how a form is decoded, as in net/http. Otherwise a client could choose the
+// key of another request by adding a boundary to another media type.
 func TestForm_MediaTypeDecides(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})

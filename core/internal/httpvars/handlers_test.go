@@ -30,7 +30,7 @@ type order[T any] struct {
 	IDs     []*T                 `json:"ids"`
 }
 
-// seen are the ids that a handler reads: texts, and nil for an id that it does not have.
+// seen contains the ids that a handler reads: texts, and nil for a missing id.
 type seen struct {
 	id, orderID, key, sku *string
 	order                 *seen
@@ -64,7 +64,7 @@ func see[T any](o *order[T], text func(T) (string, bool)) *seen {
 	return s
 }
 
-// lossy marks an id whose text the handler itself has lost. Tests compare its address.
+// lossy stands for an id whose exact text the handler has lost. Tests compare its address.
 var lossy = "\x00lossy"
 
 func decoded[T any](body string, text func(T) (string, bool), numbers bool) (*seen, error) {
@@ -79,8 +79,8 @@ func decoded[T any](body string, text func(T) (string, bool), numbers bool) (*se
 	return see(&o, text), nil
 }
 
-// handlers decode a body in the ways of their authors. An error means that the handler refuses the
-// request.
+// handlers contains the different ways in which handlers decode a body. An error means that the handler
+// refuses the request.
 var handlers = map[string]func(body string) (*seen, error){
 	"int64": func(b string) (*seen, error) {
 		return decoded(b, func(n int64) (string, bool) { return strconv.FormatInt(n, 10), true }, false)
@@ -98,8 +98,8 @@ var handlers = map[string]func(body string) (*seen, error){
 	"any exactly": func(b string) (*seen, error) { return decoded(b, anyText, true) },
 }
 
-// anyText returns the text of an id of unknown type. A float64 beyond 2^53 has lost it. Objects and
-// lists have none.
+// anyText returns the text of an id of unknown type. A float64 beyond 2^53 has lost its text. Objects and
+// lists have no text.
 func anyText(v any) (string, bool) {
 	switch x := v.(type) {
 	case float64:
@@ -110,8 +110,7 @@ func anyText(v any) (string, bool) {
 	return "", false
 }
 
-// views are templates and the ids that each handler reads for them. none marks an id that the handler
-// does not have.
+// views maps templates to the ids that each handler reads for them. none marks a missing id.
 var views = map[string]func(s *seen) []*string{
 	`body.id`: own, `body["id"]`: own, `(body.nowhere ?? body).id`: own,
 	`[body][0].id`: own, `map([body], .id)`: own,
@@ -180,7 +179,8 @@ func idOrNone(view func(*seen) []*string) func(*seen) []*string {
 	}
 }
 
-// wanted returns the keys of ids, and false if the handler has lost one of them or has none.
+// wanted returns the keys of ids. It returns false if the handler has lost the text of an id or if an id is
+// missing.
 func wanted(ids []*string) (keys []string, known bool) {
 	for _, id := range ids {
 		if id == nil || id == &lossy || *id == "" {
@@ -235,7 +235,7 @@ func compiledViews(tb testing.TB, v *httpvars.Variables) map[string]*keyexpr.Tem
 	return templates
 }
 
-// compareHandlers checks that every handler sees the id of the key, unless the request is refused. It
+// compareHandlers checks that every handler reads the id in the key, unless the request is refused. It
 // returns the number of compared keys.
 func compareHandlers(t *testing.T, v *httpvars.Variables, templates map[string]*keyexpr.Template, body string) (compared int) {
 	t.Helper()
@@ -251,11 +251,11 @@ func compareHandlers(t *testing.T, v *httpvars.Variables, templates map[string]*
 			}
 			ids := view(sees)
 			if slices.Contains(ids, &lossy) {
-				continue // the handler loses the text that the key has
+				continue // the handler has lost the text that is in the key
 			}
 			want, known := wanted(ids)
 			if !known || !slices.Equal(keys, want) {
-				t.Errorf("%s of %q: the keys are %q, for a handler with %s %q", part, body, keys, name, want)
+				t.Errorf("%s of %q: got the keys %q; a handler with %s needs %q", part, body, keys, name, want)
 			}
 			compared++
 		}
@@ -263,7 +263,7 @@ func compareHandlers(t *testing.T, v *httpvars.Variables, templates map[string]*
 	return compared
 }
 
-// FuzzBody_Handlers compares the keys of any document with the ids that handlers see.
+// FuzzBody_Handlers compares the keys of any document with the ids that handlers read.
 func FuzzBody_Handlers(f *testing.F) {
 	for _, body := range []string{
 		`{"id": 42}`, `{"ID": "42"}`, `{"Id": 5.0}`, `{"\u0049d": -0}`, `{"id": 1, "ID": 2}`, `{"order": {"iD": 1e2}}`, `{"\u212aey": 1}`, `{"\u017fku": 1}`,
@@ -276,7 +276,8 @@ func FuzzBody_Handlers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) { compareHandlers(t, v, templates, body) })
 }
 
-// TestBody_Handlers compares them for random documents that handlers may read in two ways.
+// TestBody_Handlers makes the same comparison for random documents that different handlers may read
+// differently.
 func TestBody_Handlers(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
@@ -292,11 +293,11 @@ func TestBody_Handlers(t *testing.T) {
 	if compared < 4000 { // otherwise too many documents are refused for the test to mean anything
 		t.Errorf("only %d keys could be compared", compared)
 	}
-	t.Logf("%d keys were what handlers see", compared)
+	t.Logf("%d keys match the ids of handlers", compared)
 }
 
-// FuzzBody_TwoRequests checks that two requests have one key if and only if they have one id, for every
-// handler.
+// FuzzBody_TwoRequests checks for every handler that two requests have the same key if and only if they have
+// the same id.
 func FuzzBody_TwoRequests(f *testing.F) {
 	f.Add(uint64(1), uint64(2))
 	f.Add(uint64(3), uint64(3))
@@ -350,8 +351,8 @@ func TestBody_TwoRequests(t *testing.T) {
 	t.Logf("%d pairs were compared", compared)
 }
 
-// TestBody_LossyHandlers covers handlers that take two texts for one id. Declaring the type of the
-// handler as the type of the body gives these texts one key.
+// TestBody_LossyHandlers covers handlers that read the same id from two texts. If the type of the body is
+// declared as the type of the handler, these texts have the same key.
 func TestBody_LossyHandlers(t *testing.T) {
 	t.Parallel()
 	type float struct {
@@ -379,17 +380,17 @@ func TestBody_LossyHandlers(t *testing.T) {
 	}
 	large, larger := `{"id": 9007199254740992}`, `{"id": 9007199254740993}`
 	if one(large, &float{}) != one(larger, &float{}) || key(nil, large) == key(nil, larger) {
-		t.Error("a float64 does not lose what the key has")
+		t.Error("a float64 does not lose the text")
 	}
 	if one(large, &exact{}) == one(larger, &exact{}) || key(reflect.TypeFor[exact](), large) == key(reflect.TypeFor[exact](), larger) {
 		t.Error("an int64 loses something")
 	}
 	zero, plain := `{"id": "042"}`, `{"id": "42"}`
 	if one(zero, &quoted{}) != one(plain, &quoted{}) || key(nil, zero) == key(nil, plain) {
-		t.Error("a field with ,string does not lose what the key has")
+		t.Error("a field with ,string does not lose the text")
 	}
 	if typ := reflect.TypeFor[quoted](); key(typ, zero) != "42" || key(typ, plain) != "42" {
-		t.Error("a typed body is not read as the handler does")
+		t.Error("a typed body yields another id than the handler reads")
 	}
 	v := variables(t, httpvars.Config{Body: reflect.TypeFor[float]()})
 	if _, err := keyexpr.Compile(`#{body.id}`, v.Schema()); err == nil {
@@ -419,7 +420,7 @@ func FuzzBody_Spelling(f *testing.F) {
 			first, err1 := keysOf(t, v, template, body)
 			second, err2 := keysOf(t, v, template, other)
 			if err1 == nil && err2 == nil && !slices.Equal(first, second) {
-				t.Fatalf("%s of %q is %q, of %q %q", part, body, first, other, second)
+				t.Fatalf("%s of %q is %q, but of %q it is %q", part, body, first, other, second)
 			}
 		}
 		condition, err := keyexpr.CompileCondition(part, v.Schema())
@@ -429,7 +430,7 @@ func FuzzBody_Spelling(f *testing.F) {
 		first, err1 := condition.Eval(v.Request(post(t, "application/json", body), &host{}))
 		second, err2 := condition.Eval(v.Request(post(t, "application/json", other), &host{}))
 		if err1 == nil && err2 == nil && first != second {
-			t.Fatalf("%s of %q is %t, of %q %t", part, body, first, other, second)
+			t.Fatalf("%s of %q is %t, but of %q it is %t", part, body, first, other, second)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// identified returns the keys of a request that has its id in every place.
+// identified returns the keys of a request that contains the same id in every place.
 func identified(tb testing.TB, template, body string, claims any, format ...keyexpr.Format) ([]string, error) {
 	tb.Helper()
 	claimed := keyexpr.Variable{Name: "claims", Type: keyexpr.TypeFor[map[string]any]()}
@@ -101,7 +101,7 @@ func TestRequest_OneAddressOneKey(t *testing.T) {
 	}
 }
 
-// Several spellings that the parser of a place takes for one value make one text.
+// Several spellings of a value that a parser reads as the same value have one text.
 func TestRequest_OneValueManySpellings(t *testing.T) {
 	t.Parallel()
 	type slot struct {
@@ -136,7 +136,7 @@ func TestRequest_OneValueManySpellings(t *testing.T) {
 	}
 }
 
-// The case of a host does not matter, so that a client cannot choose among several keys.
+// The case of a host does not change the key, so that a client cannot choose among several keys.
 func TestRequest_OneHostOneKey(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})

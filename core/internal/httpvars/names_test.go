@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// folded is a document with the names that handlers give their fields. Each name is marked by §, so
-// that tests can send it in other spellings, which encoding/json reads into the same field.
+// folded is a document whose names are names of handlers' fields. Each name is marked with §, so that tests
+// can send it in other spellings that encoding/json reads into the same field.
 const folded = `{"§id§": 5, "§orderId§": "a", "§key§": "k", "§sess§": {"§id§": 5}, "§copy§": {"§id§": 5},
 	"§lines§": {"§first§": {"§amount§": 500, "§sku§": "x"}, "§second§": {"§amount§": 7, "§sku§": "y"}},
 	"§list§": [{"§id§": 1}, {"§id§": 2}], "§none§": null}`
@@ -37,8 +37,8 @@ var spellings = map[string]func(string) string{
 
 func asSent(name string) string { return name }
 
-// forms are expressions over the document, with their results for a handler: a text for a part of a
-// key, true or false for a condition.
+// forms maps expressions over the document to their results for a handler: a text for a part of a key, true
+// or false for a condition.
 var forms = map[string]string{
 	`body.id`: "5", `body["id"]`: "5", `body?.id`: "5",
 	`body.orderId`: "a", `body["orderId"]`: "a", `body.key`: "k", `body.sess.id`: "5", `body.sess?.id`: "5",
@@ -61,7 +61,7 @@ var forms = map[string]string{
 	`body.id > 4 and body.orderId == "a"`: "true",
 }
 
-// compared are expressions that compare whole objects.
+// compared lists expressions that compare whole objects.
 var compared = []string{
 	`body.sess == body.copy`, `body.sess in [body.copy]`,
 	`[body.sess] == [body.copy]`,
@@ -181,8 +181,8 @@ func TestBody_KeysInLowerCase(t *testing.T) {
 	}
 }
 
-// Some handlers take a text for the number or bool that it spells, others do not. Comparing the two is
-// refused.
+// Some handlers accept a text instead of the number or bool that it spells, and others do not. So comparing
+// the two is refused.
 func TestBody_TextAndNumberAreNotCompared(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
@@ -248,7 +248,7 @@ func TestBody_NameTwice(t *testing.T) {
 	}
 }
 
-// A handler gets a value whose name has another case. The key and the condition get it, too.
+// A handler reads a value whose name has another case. The key and the condition read it, too.
 func TestBody_NameInAnotherCase(t *testing.T) {
 	t.Parallel()
 	const sent = `{"Amount": 500, "ſhard": "a", "Items": [{"SKU": "x", "Lot": [{"NO": 1}]}], "exact": "e", "none": null}`

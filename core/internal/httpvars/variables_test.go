@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// sending describes a request in tables.
+// sending describes a request of a table test.
 type sending struct {
 	method, target, contentType, body string
 	header                            http.Header
@@ -40,7 +40,7 @@ func (s sending) request(tb testing.TB) *http.Request {
 	return r
 }
 
-// outcome returns the keys that an expression yields for a request, or a ! and the reason.
+// outcome returns the keys that an expression yields for a request, or "!" and the reason.
 func outcome(tb testing.TB, v *httpvars.Variables, expression string, r *http.Request) string {
 	tb.Helper()
 	keys, err := compile(tb, v, "#{"+expression+"}").Keys(v.Request(r, httpvars.NetHTTP(r)))
@@ -49,13 +49,13 @@ func outcome(tb testing.TB, v *httpvars.Variables, expression string, r *http.Re
 	}
 	failure, ok := err.(*keyexpr.EvalError) //nolint:errorlint // documented to be one
 	if !ok {
-		tb.Fatalf("%s: %v is no *EvalError", expression, err)
+		tb.Fatalf("%s: %v is not an *EvalError", expression, err)
 	}
 	return "!" + failure.Reason.String()
 }
 
-// bodyOutcome returns the outcome of an expression for a body, whose length is announced or not. It
-// checks that the handler can read the whole body.
+// bodyOutcome returns the outcome of an expression for a body, which must not depend on whether the length is
+// announced. It checks that the handler can read the whole body.
 func bodyOutcome(tb testing.TB, v *httpvars.Variables, expression string, s sending) string {
 	tb.Helper()
 	got := outcome(tb, v, expression, s.request(tb))

@@ -84,7 +84,7 @@ func TestEach_Panic(t *testing.T) { //nolint:paralleltest // see logOf
 	}
 }
 
-// Each Panics reports each function once. Two clients have two Panics.
+// Each Panics reports each function once. Two clients have separate Panics.
 func TestEach_PanicsOfSeveralFunctions(t *testing.T) { //nolint:paralleltest // see logOf
 	var recorded []string
 	var mine, theirs notify.Panics

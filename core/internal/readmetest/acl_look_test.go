@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// looking is the beginning of the block with the rights of users who only look at locks.
+// looking is the beginning of the block with the rights for users that only look at locks.
 const looking = "~shop:* ~{shop:*"
 
-// TestReadme_ACLSufficesToLook lets a user with the documented rights look at locks of all kinds,
-// lets a user with the rights for locks free them, and asks Redis whether it refused anything.
+// TestReadme_ACLSufficesToLook lets a user with the documented rights look at locks of all kinds, and a user
+// with the rights for locks free them. Redis must not have refused any command.
 func TestReadme_ACLSufficesToLook(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -41,7 +41,7 @@ func TestReadme_ACLSufficesToLookInACluster(t *testing.T) {
 	})
 }
 
-// look makes one user look at locks, and another one free them.
+// look lets one user look at locks and another one free them.
 func look(t *testing.T, admin redis.UniversalClient, nodes []*redis.Client, also []string, connect func(user string) redis.UniversalClient) {
 	t.Helper()
 	var topology []string
@@ -76,8 +76,8 @@ func look(t *testing.T, admin redis.UniversalClient, nodes []*redis.Client, also
 		}
 		_, err = freer.Evict(t.Context(), hold.Key(), hold.Field())
 		ok(t, err)
-		if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) { // the call waits until the lease of a holder that does not release has expired
-			t.Errorf("%s was taken away: got %v from Release, want that it is lost", hold.Key(), err)
+		if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) { // Release waits until the lease of a holder that does not release has expired
+			t.Errorf("%s was freed by the other user: got %v from Release, want that it is lost", hold.Key(), err)
 		}
 	}
 	for _, node := range nodes {
@@ -102,17 +102,17 @@ func holdEverything(t *testing.T, locks *core.Client) (holds []*core.Hold) {
 	return holds
 }
 
-// TestReadme_ACLSufficesForScriptsThatLook looks for every command of the script.
+// TestReadme_ACLSufficesForScriptsThatLook checks that the rights include every command of the script.
 func TestReadme_ACLSufficesForScriptsThatLook(t *testing.T) {
 	t.Parallel()
 	rights := strings.Fields(aclBlock(t, looking))
-	_, source, found := strings.Cut(redisstore.InspectSource(), "-- Comes before inspect_key.lua") // before it are functions that it does not call
+	_, source, found := strings.Cut(redisstore.InspectSource(), "-- Comes before inspect_key.lua") // the functions before it are not called
 	if !found {
 		t.Fatal("the script does not contain the head of inspect.lua")
 	}
 	for _, m := range scriptCommand.FindAllStringSubmatch(source, -1) {
 		if command := "+" + strings.ToLower(m[1]); !slices.Contains(rights, command) {
-			t.Errorf("it needs %s", command)
+			t.Errorf("the script needs the right to %s", command)
 		}
 	}
 }

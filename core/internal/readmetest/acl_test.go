@@ -23,8 +23,8 @@ const (
 	inCluster  = "a Cluster"
 )
 
-// TestReadme_ACLSuffices lets users with the documented rights do everything that locks do, each with
-// the rights for some kinds only, and asks Redis whether it refused anything.
+// TestReadme_ACLSuffices lets users with the documented rights use every operation of locks. Each user has
+// the rights for some kinds only. Redis must not have refused any command.
 func TestReadme_ACLSuffices(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
@@ -69,7 +69,7 @@ func TestReadme_ACLSufficesInACluster(t *testing.T) {
 	})
 }
 
-// TestReadme_ACLSufficesForScripts looks for every command of every script, including scripts that
+// TestReadme_ACLSufficesForScripts checks that the rights include every command of every script. Some scripts
 // run seldom, for example to clean up after an unanswered command.
 func TestReadme_ACLSufficesForScripts(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestReadme_ACLSufficesForScripts(t *testing.T) {
 			for _, m := range scriptCommand.FindAllStringSubmatch(source, -1) {
 				command := "+" + strings.ToLower(m[1])
 				if !slices.ContainsFunc(rights, func(r any) bool { return r == command || strings.HasPrefix(r.(string), command+"|") }) {
-					t.Errorf("%s of %s locks needs %s", operation, kind.Name, command)
+					t.Errorf("the script %s of %s locks needs the right to %s", operation, kind.Name, command)
 				}
 			}
 		}
@@ -109,7 +109,7 @@ func aclRules(t *testing.T, kinds ...string) []any {
 	for _, kind := range kinds {
 		i := slices.IndexFunc(table, func(row []string) bool { return row[0] == kind })
 		if i < 0 {
-			t.Fatalf("%s does not say what %s need", operating, kind)
+			t.Fatalf("%s has no rights for %s", operating, kind)
 		}
 		add(plain(table[i][1]))
 	}
@@ -157,7 +157,7 @@ func wantNothingRefused(t *testing.T, admin *redis.Client, user string) {
 		t.Fatal(err)
 	}
 	for _, e := range refused {
-		if e.Username == user && e.Object != "client" { // Redis 6 logs go-redis's CLIENT MAINT_NOTIFICATIONS, which it does not know
+		if e.Username == user && e.Object != "client" { // Redis 6 logs CLIENT MAINT_NOTIFICATIONS of go-redis, an unknown command
 			t.Errorf("Redis refused %s %s (%s)", e.Reason, e.Object, e.Context)
 		}
 	}

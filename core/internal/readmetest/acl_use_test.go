@@ -16,10 +16,10 @@ import (
 
 var scriptCommand = regexp.MustCompile(`call\('([A-Z]+)'`)
 
-// aclGroup is what a user with some of the rights does.
+// aclGroup contains the locks that a user with some of the rights uses.
 type aclGroup struct {
 	user  string
-	rows  []string // rows of the table, beside the block
+	rows  []string // the rows of the table whose rights the user needs in addition to the block
 	locks []lockOf
 	also  func(t *testing.T, one, other *core.Client, seen *seen) // may be nil
 }
@@ -30,8 +30,8 @@ type lockOf struct {
 	of   func(*core.Client) core.Lock
 	opts []core.AcquireOption
 
-	several bool // a MultiLock, which has neither a state nor a force
-	permit  bool // no call re-enters
+	several bool // a MultiLock, which has neither State nor ForceRelease
+	permit  bool // has no re-entry
 }
 
 func aclGroups() []aclGroup {
@@ -67,7 +67,7 @@ func aclGroups() []aclGroup {
 	}
 }
 
-// use exercises every operation of every lock of the group.
+// use calls every operation of every lock of the group.
 func (g aclGroup) use(t *testing.T, connect func() redis.UniversalClient) {
 	t.Helper()
 	for _, l := range g.locks {
@@ -81,8 +81,7 @@ func (g aclGroup) use(t *testing.T, connect func() redis.UniversalClient) {
 	}
 }
 
-// everything acquires a lock while the other client wants it, renews, refreshes, re-enters, releases,
-// leaves and forces it, and reads its state.
+// everything calls every operation of a lock while another client wants it.
 func (l lockOf) everything(t *testing.T, one, other *core.Client, seen *seen) {
 	t.Helper()
 	lock := l.of(one)
@@ -101,10 +100,10 @@ func (l lockOf) everything(t *testing.T, one, other *core.Client, seen *seen) {
 		_, err = lock.State(ctx)
 		ok(t, err)
 	}
-	for _, wait := range []time.Duration{0, 20 * time.Millisecond} { // of a stranger, and a waiter that gives up
+	for _, wait := range []time.Duration{0, 20 * time.Millisecond} { // the lock of a stranger, and a waiter that gives up
 		_, third, err := l.of(other).Acquire(t.Context(), append(l.opts, core.WaitTime(wait))...)
 		if err == nil {
-			ok(t, third.Release(t.Context())) // a reader beside another
+			ok(t, third.Release(t.Context())) // a second reader
 		} else if !errors.Is(err, core.ErrNotAcquired) {
 			t.Errorf("%s: %v", l.name, err)
 		}
@@ -153,16 +152,16 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// handOff makes a client hand a lock on to another of its callers.
+// handOff lets a caller of a client hand a lock on to another caller of that client.
 func handOff(t *testing.T, one, other *core.Client, seen *seen) {
 	t.Helper()
 	contend(t, one, other)
 	if !seen.handoff.Load() {
-		t.Error("no lock was passed on inside a client: the test asks too little")
+		t.Error("no lock was passed on inside a client, so the test does not cover that")
 	}
 }
 
-// readAndWrite exercises readers and writers together.
+// readAndWrite lets readers and writers use a lock together.
 func readAndWrite(t *testing.T, locks, _ *core.Client, _ *seen) {
 	t.Helper()
 	read, write := locks.ReadLock("map"), locks.WriteLock("map")
@@ -180,7 +179,7 @@ func readAndWrite(t *testing.T, locks, _ *core.Client, _ *seen) {
 	writers.Wait()
 }
 
-// countEverything exercises semaphores and latches beside a lock.
+// countEverything uses semaphores and latches together with a lock.
 func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	t.Helper()
 	permits := one.Semaphore("reports", 0)
@@ -196,7 +195,7 @@ func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	ok(t, err)
 	ok(t, other.Semaphore("reports", 0).ReleasePermit(t.Context(), hold.Field()))
 	if err := hold.Release(t.Context()); !errors.Is(err, core.ErrNotHeld) {
-		t.Errorf("got %v, want a permit that was given back", err)
+		t.Errorf("got %v, want the returned permit", err)
 	}
 
 	numbers := one.PlainSemaphore("numbers")
@@ -233,7 +232,7 @@ func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	ok(t, err)
 }
 
-// seen records what a client does in the background.
+// seen records background events of a client.
 type seen struct {
 	handoff atomic.Bool
 	once    sync.Once
@@ -252,8 +251,8 @@ func (s *seen) observeHoldEnd(_ context.Context, r core.HoldResult) {
 
 func (s *seen) observeRenewal(context.Context, core.Renewal) { s.once.Do(func() { close(s.renewed) }) }
 
-// contend makes callers of all clients wait for one lock, which is held until all the others of its
-// client are queued.
+// contend lets callers of all clients wait for one lock. The first holder keeps it until all other callers of
+// its client wait.
 func contend(t *testing.T, clients ...*core.Client) {
 	t.Helper()
 	const each = 8

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// block is one block of code in a page.
+// block is a block of code in a page.
 type block struct {
 	file  string // path from the root
-	line  int    // line number of its first line of code
+	line  int    // the number of the first line of code
 	code  string // without the fences
 	given string // the parameters of the comment before it: <!-- given: locks *core.Client -->
 }
@@ -33,7 +33,7 @@ func blocks(t *testing.T, language string, pages ...string) []block {
 			found = append(found, b)
 		}
 		if begun, given := strings.Count(text, "\n```")%2, strings.Count(text, "<!-- given:"); begun != 0 || given > strings.Count(text, "-->\n```go\n") {
-			t.Fatalf("%s: a block has no end, or what is given has no Go block", page)
+			t.Fatalf("%s: a block has no end, or a comment <!-- given: … --> has no Go block", page)
 		}
 	}
 	return found
@@ -43,7 +43,7 @@ func blocks(t *testing.T, language string, pages ...string) []block {
 type comment struct {
 	folder          string
 	given           string
-	goes, yaml, pbs int // number of blocks in each language, so that none is overlooked
+	goes, yaml, pbs int // the number of blocks in each language, so that none is overlooked
 }
 
 var comments = []comment{
@@ -102,7 +102,7 @@ func all(t *testing.T, language string) []block {
 	for _, c := range comments {
 		of := commentBlocks(t, c)
 		if len(of["go"]) != c.goes || len(of["yaml"]) != c.yaml || len(of["proto"]) != c.pbs {
-			t.Errorf("%s/doc.go has %d Go, %d YAML and %d proto blocks, not %d, %d and %d: write it into comments, in this test",
+			t.Errorf("%s/doc.go has %d Go, %d YAML and %d proto blocks, want %d, %d and %d: update comments in this test",
 				c.folder, len(of["go"]), len(of["yaml"]), len(of["proto"]), c.goes, c.yaml, c.pbs)
 		}
 		found = append(found, of[language]...)

@@ -36,7 +36,7 @@ func texts(t *testing.T) map[string]string {
 }
 
 var (
-	// ours is a call of the command: a line of a block, a piece of code in a sentence, or one in quotes.
+	// ours matches a call of the command in a line of a block, in inline code, or in quotes.
 	ours      = regexp.MustCompile("(?m)(?:^(?://\t)?(?:[^\n`]*\\| )?|`|\")(?:go tool )?interlock ([a-z]+)((?: +(?:'[^']*'|\"[^\"]*\"|[^\\s`'\"#|>]+))*)")
 	flagOf    = regexp.MustCompile(`(?:^|\s)(--?[A-Za-z][\w-]*)`)
 	helpFlag  = regexp.MustCompile(`(?m)^ {2,}(?:(-\w), )?(--[\w-]+|-\w)`)
@@ -44,10 +44,10 @@ var (
 	aloneFlag = regexp.MustCompile("`(--[a-z][a-z-]*)(?: [^`]*)?`")
 )
 
-// notOurs are flags of other programs that stand alone in a text.
+// notOurs matches flags of other programs that are mentioned alone.
 var notOurs = []string{"--include_imports", "--enable-feature", "--scan"}
 
-// TestReadme_Commands asks the command interlock for its commands and flags.
+// TestReadme_Commands checks that the documented commands and flags of the command interlock exist.
 func TestReadme_Commands(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "interlock")
@@ -78,7 +78,7 @@ func TestReadme_Commands(t *testing.T) {
 			seen++
 			for _, f := range flagOf.FindAllStringSubmatch(quoted.ReplaceAllString(m[2], ""), -1) {
 				if is && !slices.Contains(known, f[1]) {
-					t.Errorf("%s: %s has no flag %s, of %q", path, m[1], f[1], known)
+					t.Errorf("%s: %s has no flag %s, in %q", path, m[1], f[1], known)
 				}
 			}
 		}
@@ -89,7 +89,7 @@ func TestReadme_Commands(t *testing.T) {
 		}
 	}
 	if seen < 30 {
-		t.Errorf("%d commands were found, which are too few", seen)
+		t.Errorf("found only %d commands", seen)
 	}
 }
 
@@ -97,8 +97,8 @@ var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 
 var goCommand = regexp.MustCompile("(?m)\\bgo ((?:-C \\S+ )?(?:run|test)(?: +[^\\s`#|]+)+)")
 
-// TestReadme_GoCommands looks up the folders of go run and go test, and the flags of the programs in
-// them.
+// TestReadme_GoCommands checks that the folders in documented go commands exist, and that the programs in
+// them have the documented flags.
 func TestReadme_GoCommands(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -120,7 +120,7 @@ func TestReadme_GoCommands(t *testing.T) {
 			folder = filepath.Join(folder, strings.TrimRight(words[i], ".,;:)"))
 			sources := goSources(t, folder)
 			if sources == "" {
-				t.Errorf("%s: nothing to run for go %s", path, m[1])
+				t.Errorf("%s: no folder for go %s", path, m[1])
 			}
 			for _, w := range words[i+1:] {
 				name, _, _ := strings.Cut(strings.TrimLeft(w, "-"), "=")
@@ -131,11 +131,11 @@ func TestReadme_GoCommands(t *testing.T) {
 		}
 	}
 	if seen < 20 {
-		t.Errorf("%d commands were found, which are too few", seen)
+		t.Errorf("found only %d commands", seen)
 	}
 }
 
-// goSources returns the Go files of a folder, one after the other.
+// goSources returns the concatenated Go files of a folder.
 func goSources(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -155,7 +155,7 @@ func goSources(t *testing.T, folder string) string {
 
 var variable = regexp.MustCompile(`\bINTERLOCK_[A-Z_]+\b`)
 
-// TestReadme_VariablesAreRead looks up the environment variables in the code.
+// TestReadme_VariablesAreRead checks that the code reads the documented environment variables.
 func TestReadme_VariablesAreRead(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
@@ -181,11 +181,11 @@ func TestReadme_VariablesAreRead(t *testing.T) {
 
 var blockOfCode = regexp.MustCompile(`(?m)^//\t`)
 
-// TestReadme_CommentsAreAllKnown requires that every package comment with a block of code is among
-// the comments whose blocks are compiled, except the comments of programs and of internal packages.
+// TestReadme_CommentsAreAllKnown requires that every package comment with a block of code is in comments, so
+// that its blocks are compiled. Comments of programs and of internal packages are exempt.
 func TestReadme_CommentsAreAllKnown(t *testing.T) {
 	t.Parallel()
-	known := []string{"core/cmd/interlock"} // which has commands, and separate tests
+	known := []string{"core/cmd/interlock"} // its blocks are commands, which have separate tests
 	for _, c := range comments {
 		known = append(known, c.folder)
 	}
@@ -201,7 +201,7 @@ func TestReadme_CommentsAreAllKnown(t *testing.T) {
 		}
 		found++
 		if blockOfCode.MatchString(read(t, folder+"/doc.go")) && !slices.Contains(known, folder) {
-			t.Errorf("%s/doc.go has blocks that nothing compiles: write it into comments", folder)
+			t.Errorf("%s/doc.go has blocks that no test compiles: add it to comments", folder)
 		}
 		return nil
 	})

@@ -41,8 +41,8 @@ func (p *packages) check(t *testing.T, b block) {
 	_, _ = config.Check("readme", p.fset, []*ast.File{file}, nil)
 }
 
-// source returns the source of a file with the block. The block is a file, or it is declarations, to which one given
-// variable may be added, or it is the body of a function whose parameters are given.
+// source returns the source of a file with the block. The block may be a whole file, declarations (with one
+// given variable), or the body of a function (with given parameters).
 func (b block) source() (code string, isFile bool) {
 	line := fmt.Sprintf("//line %s:%d\n", b.file, b.line)
 	if strings.HasPrefix(b.code, "package ") {
@@ -102,7 +102,7 @@ func TestReadme_GoBlocksAreFormatted(t *testing.T) {
 			continue
 		}
 		if string(formatted) != b.code {
-			t.Errorf("%s:%d: gofmt makes this of it:\n%s", b.file, b.line, formatted)
+			t.Errorf("%s:%d: gofmt formats it as:\n%s", b.file, b.line, formatted)
 		}
 	}
 }

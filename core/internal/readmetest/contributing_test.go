@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each path that the guide for contributors names exists.
+// Each path in the guide for contributors exists.
 func TestContributing_PathsExist(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")
@@ -20,7 +20,7 @@ func TestContributing_PathsExist(t *testing.T) {
 	for _, quoted := range regexp.MustCompile("`([a-z.][a-z0-9_.]*(?:/[a-z0-9_.]+)+)`").FindAllStringSubmatch(string(guide), -1) {
 		path := quoted[1]
 		if strings.HasPrefix(path, "testing/") {
-			continue // of the standard library
+			continue // in the standard library
 		}
 		paths++
 		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(path))); err != nil {

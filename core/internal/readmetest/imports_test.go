@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Pages other than README show fragments. Each page says once what they import, so that a reader need
-// not guess which package is meant.
+// Pages other than README show fragments of code. Each page lists the imports of its fragments once, so that
+// readers need not guess the packages.
 func TestReadme_PagesSayWhatTheirCodeImports(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages {
@@ -23,7 +23,7 @@ func TestReadme_PagesSayWhatTheirCodeImports(t *testing.T) {
 			path := known[name]
 			isStandard := !strings.Contains(path, ".")
 			if !isStandard && mentions(code.String(), name) && !strings.Contains(code.String(), `"`+path+`"`) {
-				t.Errorf("%s does not say that its code imports %s", page, path)
+				t.Errorf("%s does not list the import %s of its code", page, path)
 			}
 		}
 	}

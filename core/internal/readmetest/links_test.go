@@ -14,8 +14,8 @@ var (
 	notASlug = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// TestReadme_LinksLeadSomewhere follows the links of all Markdown files to files, folders and
-// headings of the repository.
+// TestReadme_LinksLeadSomewhere checks the links of all Markdown files to files, folders and headings of the
+// repository.
 func TestReadme_LinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob(filepath.Join(root, "examples", "*", "*.md"))
@@ -40,7 +40,8 @@ func TestReadme_LinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// wantTarget requires a file or folder, and in it a heading with the anchor, if there is one.
+// wantTarget requires that the file or folder exists and, if the link has an anchor, that the file has a
+// heading for it.
 func wantTarget(t *testing.T, file, target, anchor string) {
 	t.Helper()
 	if anchor == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// The Java method of the tables, and its arguments.
+// The signature of the Java method in the tables, and the arguments.
 const javaMethod, javaClass = "pay", "com.shop.OrderService"
 
 var javaValue = strings.NewReplacer("#orderId", "42", "#userId", "7", "orderId", "42", "userId", "7")
@@ -80,7 +80,7 @@ func redissonKey(java string) string {
 	return key
 }
 
-// TestMigration_Keys computes the key as the Java library does, and with the template of the table.
+// TestMigration_Keys compares the key of the Java library with the key of the template in the table.
 func TestMigration_Keys(t *testing.T) {
 	t.Parallel()
 	for heading, java := range map[string]func(string) string{
@@ -89,7 +89,7 @@ func TestMigration_Keys(t *testing.T) {
 		for _, row := range rows(t, migrating, heading) {
 			want := plain(row[1])
 			if got := java(plain(row[0])); got != want {
-				t.Errorf("%s: %s makes %q, the table says %q", heading, row[0], got, want)
+				t.Errorf("%s: %s yields %q, the table says %q", heading, row[0], got, want)
 			}
 			if got, err := httpKey(t, plain(row[2])); got != want || err != nil {
 				t.Errorf("%s: %s yields %q, %v, want %q", heading, row[2], got, err, want)
@@ -166,7 +166,7 @@ func TestMigration_SpEL(t *testing.T) {
 	}
 }
 
-// TestMigration_StrictKeys tests the values that the text names.
+// TestMigration_StrictKeys tests the values that the text mentions.
 func TestMigration_StrictKeys(t *testing.T) {
 	t.Parallel()
 	for template, want := range map[string]string{
@@ -198,8 +198,8 @@ func TestMigration_StrictKeys(t *testing.T) {
 	}
 }
 
-// TestMigration_Flag evaluates the condition of the text: only the order service is trusted when it
-// says that it holds the lock.
+// TestMigration_Flag evaluates the condition in the text: the server trusts only the order service when a
+// caller claims to hold the lock.
 func TestMigration_Flag(t *testing.T) {
 	t.Parallel()
 	condition := ""
@@ -231,7 +231,7 @@ func TestMigration_Flag(t *testing.T) {
 	}
 }
 
-// host is a request of an authenticated service.
+// host supplies the variables of a request by an authenticated service.
 type host struct {
 	httpvars.Host
 	peer string

@@ -16,7 +16,7 @@ import (
 
 type charge struct{ OrderID string }
 
-// try runs a rule around a function that reports which key it holds.
+// try runs a rule around a function that returns the key of its lock.
 func try(t *testing.T, srv *redistest.Server, rule ruleset.Rule, order string, run func()) error {
 	t.Helper()
 	locks, err := core.New(srv.Client(), core.WithPrefix("shop:"))
@@ -51,7 +51,7 @@ func cause(err error) failpolicy.Cause {
 	return ""
 }
 
-// TestMigration_Rename runs each step against a holder of the old or the new key.
+// TestMigration_Rename runs each step while another holder has the old or the new key.
 func TestMigration_Rename(t *testing.T) {
 	t.Parallel()
 	before, after := "lock.pay#{in.OrderID}", "order:pay:#{in.OrderID}"
@@ -65,7 +65,7 @@ func TestMigration_Rename(t *testing.T) {
 		srv.Take(held, time.Minute)
 		for i, rule := range steps {
 			if got := cause(try(t, srv, rule, "42", func() {})) == failpolicy.Busy; got != busy[i] {
-				t.Errorf("%s held, step %d: busy is %t", held, i, got)
+				t.Errorf("%s held, step %d: got busy: %t", held, i, got)
 			}
 			for _, template := range rule.Templates() {
 				template = strings.ReplaceAll(template, "in.OrderID", "path.orderId")
@@ -77,7 +77,7 @@ func TestMigration_Rename(t *testing.T) {
 	}
 }
 
-// TestMigration_OtherLayouts runs a rule against a lock that is a string, on the key of the rule.
+// TestMigration_OtherLayouts runs a rule whose key is also the key of a lock4j lock, which is a string.
 func TestMigration_OtherLayouts(t *testing.T) {
 	t.Parallel()
 	srv := redistest.New(t)
@@ -98,13 +98,14 @@ func TestMigration_OtherLayouts(t *testing.T) {
 	if err := java.Set(t.Context(), "shop:lock4j:pay#42", "uuid", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	err = try(t, srv, rule, "42", func() { t.Error("ran beside a lock of another layout") })
+	err = try(t, srv, rule, "42", func() { t.Error("the function ran although a lock of another layout is held") })
 	if got := cause(err); got != failpolicy.Backend {
 		t.Errorf("a string on the key: got cause %q (%v), want backend", got, err)
 	}
 }
 
-// TestMigration_RenameByReload takes the steps of the table, and jumps.
+// TestMigration_RenameByReload compares the rules of each step with the rules of every other step. Only a
+// reload that jumps over a step is refused.
 func TestMigration_RenameByReload(t *testing.T) {
 	t.Parallel()
 	var sets []*ruleset.Set
@@ -121,7 +122,7 @@ func TestMigration_RenameByReload(t *testing.T) {
 			jump := from-to == 2 || to-from == 2
 			problems, _ := ruleset.CompareLocks(old, next)
 			if refused := len(problems) > 0; refused != jump {
-				t.Errorf("from step %d to %d: refused is %t", from, to, refused)
+				t.Errorf("from step %d to %d: got refused: %t", from, to, refused)
 			}
 		}
 	}

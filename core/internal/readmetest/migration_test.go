@@ -10,11 +10,10 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// TestMigration_YAMLAgreesWithGo loads each YAML block and looks for its key and its condition in the
-// Go block before it.
+// TestMigration_YAMLAgreesWithGo loads each YAML block and compares its fields with the Go block before it.
 func TestMigration_YAMLAgreesWithGo(t *testing.T) {
 	t.Parallel()
-	code, text := blocks(t, "go", migrating)[1:], blocks(t, "yaml", migrating) // the first Go block says what the others import
+	code, text := blocks(t, "go", migrating)[1:], blocks(t, "yaml", migrating) // the first Go block contains the imports of the others
 	if len(code) != len(text) {
 		t.Fatalf("got %d Go blocks and %d YAML blocks, want pairs", len(code), len(text))
 	}
@@ -37,10 +36,10 @@ func TestMigration_YAMLAgreesWithGo(t *testing.T) {
 	}
 }
 
-// same requires a field of a YAML block in the Go block exactly if it is set.
+// same requires that the Go block contains a field if and only if the YAML block sets it.
 func same(t *testing.T, text, code block, field, inGo string, isSet bool) {
 	t.Helper()
 	if strings.Contains(text.code, field+":") != isSet || strings.Contains(code.code, inGo) != isSet {
-		t.Errorf("line %d: %s and %s do not say the same", text.line, field, inGo)
+		t.Errorf("line %d: %s and %s differ", text.line, field, inGo)
 	}
 }

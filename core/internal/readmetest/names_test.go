@@ -16,7 +16,7 @@ var (
 	bare       = regexp.MustCompile(`^([A-Z]\w*[a-z]\w*)(?:\.([A-Z]\w*))?$`)
 )
 
-// TestReadme_NamesExist looks up every exported name in the pages, for example core.WithPrefix,
+// TestReadme_NamesExist checks that every exported name in the pages exists, for example core.WithPrefix,
 // redis.Options.DB, Hold.Token or OnBusy.
 func TestReadme_NamesExist(t *testing.T) {
 	t.Parallel()
@@ -29,7 +29,7 @@ func TestReadme_NamesExist(t *testing.T) {
 			pkgs.wantNames(t, page, names)
 			for _, m := range names {
 				if slices.Contains(values, m[1]) && !pkgs.haveName(t, m[2], "") {
-					t.Errorf("%s: nothing of ours has a %s", page, m[0])
+					t.Errorf("%s: no package of this module has the name %s", page, m[0])
 				}
 			}
 			if m := bare.FindStringSubmatch(code); m != nil && page != migrating && !slices.Contains(foreign, m[0]) && !pkgs.haveName(t, m[1], m[2]) {
@@ -39,7 +39,7 @@ func TestReadme_NamesExist(t *testing.T) {
 	}
 }
 
-// TestReadme_LinksOfCommentsExist looks up the names in square brackets in package comments.
+// TestReadme_LinksOfCommentsExist checks that the names in square brackets in package comments exist.
 func TestReadme_LinksOfCommentsExist(t *testing.T) {
 	t.Parallel()
 	pkgs := load(t)
@@ -53,25 +53,25 @@ func TestReadme_LinksOfCommentsExist(t *testing.T) {
 	}
 }
 
-// wantNames requires that the names of known packages exist. A match is the whole, the package, the
-// name and a member of it.
+// wantNames requires that the names in known packages exist. A match contains the whole text, the package,
+// the name and a member of it.
 func (p *packages) wantNames(t *testing.T, where string, matches [][]string) {
 	t.Helper()
 	for _, m := range matches {
 		if _, is := known[m[1]]; is && !hasName(p.named(t, m[1]), m[2], m[3]) {
-			t.Errorf("%s: there is no %s", where, m[0])
+			t.Errorf("%s: %s does not exist", where, m[0])
 		}
 	}
 }
 
-// values are the names of values in the texts, whose methods and fields the texts use.
+// values lists variables in the texts whose methods and fields the texts use.
 var values = []string{"guard", "hold", "locks", "locking", "page", "refusal", "refused", "registry", "rules", "srv", "tel"}
 
-// foreign are words in the form of a Go name that do not belong to this module.
+// foreign lists words that look like Go names but do not belong to this module.
 var foreign = []string{"RLock", "ErrorInfo", "RetryInfo"}
 
-// haveName reports whether a package of this module has the name, at its top level or, if it is a
-// single word, as a field or method of one of its types.
+// haveName reports whether a package of this module has the name at its top level. A single word may also be
+// a field or a method of one of its types.
 func (p *packages) haveName(t *testing.T, name, member string) bool {
 	t.Helper()
 	for short, path := range known {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// known are the packages that the texts use, by their name there.
+// known maps the names of packages in the texts to their paths.
 var known = map[string]string{
 	"adaptertest": module + "/core/aspect/adaptertest",
 	"aspect":      module + "/core/aspect",
@@ -51,9 +51,9 @@ var known = map[string]string{
 	"time":     "time",
 }
 
-// packages type-checks against the packages that the build of this repository has.
+// packages type-checks code with the packages from the build of this repository.
 type packages struct {
-	mu       sync.Mutex // an importer is for one goroutine
+	mu       sync.Mutex // an importer must not be used concurrently
 	importer types.Importer
 	fset     *token.FileSet
 }
@@ -64,7 +64,7 @@ func (p *packages) Import(path string) (*types.Package, error) {
 	return p.importer.Import(path)
 }
 
-// load compiles the known packages, which the build cache mostly has.
+// load compiles the known packages, most of which are in the build cache.
 func load(t *testing.T) *packages {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-json=ImportPath,Export,Dir"}
@@ -89,15 +89,15 @@ func load(t *testing.T) *packages {
 	lookup := func(path string) (io.ReadCloser, error) {
 		file, ok := exports[path]
 		if !ok {
-			return nil, fmt.Errorf("package %q is not among those that the texts use: add it to known in this file", path)
+			return nil, fmt.Errorf("package %q is unknown: add it to known in this file", path)
 		}
 		return os.Open(file)
 	}
 	return &packages{importer: importer.ForCompiler(fset, "gc", lookup), fset: fset}
 }
 
-// notice makes go test run this test again when a package of this module changes, because it
-// remembers the folders that a test has read.
+// notice reads the folders of this module's packages, so that go test does not use a cached result after a
+// change in one of them.
 func notice(t *testing.T, importPath, dir string) {
 	t.Helper()
 	if !strings.HasPrefix(importPath, module) {

@@ -23,7 +23,7 @@ const (
 	adapters  = "examples/adapters/README.md"
 )
 
-// pages are the texts whose blocks, names and templates are compared with the code.
+// pages lists the texts whose blocks, names and templates are compared with the code.
 var pages = []string{start, examples, choosing, operating, migrating, adapters}
 
 // read returns the text of a file.
@@ -36,15 +36,15 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The entry page is short; longer texts have a separate page.
+// README.md is short; longer texts are on separate pages.
 func TestReadme_IsShort(t *testing.T) {
 	t.Parallel()
 	if n := len(read(t, start)); n > 12_000 {
-		t.Errorf("README.md has %d bytes, of 12,000 at most", n)
+		t.Errorf("README.md has %d bytes, want at most 12,000", n)
 	}
 }
 
-// rows returns the rows of the first table under a heading of a page, as cells.
+// rows returns the cells of the first table under a heading of a page, row by row.
 func rows(t *testing.T, page, heading string) [][]string {
 	t.Helper()
 	var table [][]string
@@ -79,7 +79,7 @@ func cells(row string) []string {
 	return parts
 }
 
-// plain removes the marks of code.
+// plain removes the backquotes of code.
 func plain(cell string) string { return strings.ReplaceAll(cell, "`", "") }
 
 // goTool runs the go command at the root and returns its output.

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// facts runs testdata/facts, which prints facts of the code, and returns the lines that begin with a
-// word, without it.
+// facts runs testdata/facts, which prints facts about the code. It returns the lines that begin with a word,
+// without that word.
 func facts(t *testing.T, word string) []string {
 	t.Helper()
 	var found []string
@@ -38,7 +38,7 @@ func TestReadme_Strategies(t *testing.T) {
 	}
 }
 
-// TestReadme_Causes compares the tables of failpolicy's package comment.
+// TestReadme_Causes compares the tables in failpolicy's package comment with the code.
 func TestReadme_Causes(t *testing.T) {
 	t.Parallel()
 	table := aligned(t, "failpolicy/doc.go", "cause")
@@ -51,7 +51,7 @@ func TestReadme_Causes(t *testing.T) {
 	sameLines(t, column(aligned(t, "failpolicy/doc.go", "choice"), 0), facts(t, "loss"))
 }
 
-// TestReadme_Errors compares the table of core's package comment with its sentinels.
+// TestReadme_Errors compares the table in core's package comment with the sentinel errors of core.
 func TestReadme_Errors(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -63,7 +63,7 @@ func TestReadme_Errors(t *testing.T) {
 	sameLines(t, slices.Sorted(slices.Values(column(aligned(t, "core/doc.go", "error"), 0))), want)
 }
 
-// TestReadme_Kinds requires all kinds on one page and the usual ones on the other.
+// TestReadme_Kinds requires that one page lists all kinds and the other one the usual kinds.
 func TestReadme_Kinds(t *testing.T) {
 	t.Parallel()
 	want := slices.Sorted(slices.Values(facts(t, "kind")))
@@ -84,8 +84,8 @@ func TestReadme_Kinds(t *testing.T) {
 	}
 }
 
-// aligned returns the rows of a table in a package comment: a block whose head begins with a word,
-// and whose columns are at least two spaces apart.
+// aligned returns the rows of a table in a package comment. The table is a block whose first line begins with
+// a word and whose columns are at least two spaces apart.
 func aligned(t *testing.T, file, first string) [][]string {
 	t.Helper()
 	_, text, found := strings.Cut(read(t, file), "//\t"+first+" ")
@@ -97,7 +97,7 @@ func aligned(t *testing.T, file, first string) [][]string {
 	var table [][]string
 	for _, line := range strings.Split(text, "\n")[1:] {
 		if strings.HasPrefix(line, "//\t ") {
-			continue // the row before goes on
+			continue // the continuation of the previous row
 		}
 		row := gaps.Split(strings.TrimPrefix(line, "//\t"), -1)
 		if len(row) < 2 {
@@ -120,10 +120,10 @@ func TestReadme_Profiles(t *testing.T) {
 	sameLines(t, got, facts(t, "profile"))
 }
 
-// duration writes "3 s" as 3s.
+// duration converts "3 s" to 3s.
 func duration(cell string) string { return strings.ReplaceAll(cell, " ", "") }
 
-// TestReadme_Constants compares the rows that name a constant with its value.
+// TestReadme_Constants compares the rows for constants with their values.
 func TestReadme_Constants(t *testing.T) {
 	t.Parallel()
 	pkgs := load(t)
@@ -146,7 +146,7 @@ func TestReadme_Constants(t *testing.T) {
 
 var quantity = regexp.MustCompile(`^(?:.* to )?(\d+)(?: (\w+))?$`)
 
-// value reads a number with its unit; for a range it is the upper end.
+// value parses a number with its unit. For a range it returns the upper end.
 func value(cell string) (int64, error) {
 	if cell == "watchdog" {
 		return watchdog, nil
@@ -185,8 +185,7 @@ func TestReadme_Defaults(t *testing.T) {
 
 var shortMetric = regexp.MustCompile("`((?:\\w+\\.)?\\w+)`")
 
-// TestReadme_MetricsOfTheRunbook looks up the names in the table for an incident at night; its second
-// column says where to look.
+// TestReadme_MetricsOfTheRunbook checks that the names in the second column of the table for incidents exist.
 func TestReadme_MetricsOfTheRunbook(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{
@@ -199,13 +198,13 @@ func TestReadme_MetricsOfTheRunbook(t *testing.T) {
 	for _, row := range rows(t, operating, "At three in the morning") {
 		for _, m := range shortMetric.FindAllStringSubmatch(row[1], -1) {
 			if !names[m[1]] {
-				t.Errorf("%s: there is no %s; there are %q", row[0], m[1], slices.Sorted(maps.Keys(names)))
+				t.Errorf("%s: %s does not exist; existing names: %q", row[0], m[1], slices.Sorted(maps.Keys(names)))
 			}
 		}
 	}
 }
 
-// TestReadme_MetricsExist looks up every name of a metric, in the form of Prometheus.
+// TestReadme_MetricsExist checks that every metric that is named in the form of Prometheus exists.
 func TestReadme_MetricsExist(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages {

@@ -58,7 +58,7 @@ func TestWrite_EmptyJSON(t *testing.T) {
 		t.Errorf("got %q", out.String())
 	}
 	if got := write(t, "json"); !strings.Contains(got, `"message": "100% wrong\n  | x\r\n  write <y>"`) {
-		t.Errorf("the message is not as it is: %s", got)
+		t.Errorf("the message was changed: %s", got)
 	}
 }
 

@@ -71,14 +71,14 @@ func TestServe_SameAsGin(t *testing.T) {
 		want, wantParams, wantOK := ginMatch(list, "POST", path)
 		got, params, ok := match(list, "POST", path)
 		if ok != wantOK || got.Path != want || ok && !maps.Equal(params, wantParams) {
-			t.Fatalf("routes %v, path %s: got %q %v %t, gin has %q %v %t", list, path, got.Path, params, ok, want, wantParams, wantOK)
+			t.Fatalf("routes %v, path %s: got %q %v %t, gin finds %q %v %t", list, path, got.Path, params, ok, want, wantParams, wantOK)
 		}
 		if ok {
 			matched++
 		}
 	}
 	if matched < 600 {
-		t.Errorf("only %d of the paths matched: the test shows little", matched)
+		t.Errorf("only %d of the paths matched, so the test proves little", matched)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The loader reports duplicate names. Parse reads the rest.
+// The loader reports duplicate names. Parse still reads the other names.
 func TestParse_DuplicateNames(t *testing.T) {
 	t.Parallel()
 	text := "rules:\n  - services: [shop]\n    key: a\n" + strings.Repeat("    key: b\n", 50_000) + "  - {profile: a, services: [mail], services: [post]}\n"
@@ -51,7 +51,7 @@ func TestParse_DuplicateNames(t *testing.T) {
 	}
 }
 
-// The loader reports a text that is not a rule file.
+// Parse finds no names in a text that is not a rule file. The loader reports such a text.
 func TestParse_NotARuleFile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

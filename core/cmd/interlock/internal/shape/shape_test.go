@@ -22,7 +22,7 @@ func compile(t *testing.T, name string, s *shape.Shape, key string) string {
 	return ""
 }
 
-// parseShape reads the type of a routes file.
+// parseShape parses a type as a routes file contains it.
 func parseShape(t *testing.T, description string) *shape.Shape {
 	t.Helper()
 	s := &shape.Shape{}
