@@ -39,7 +39,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// BenchmarkNearest looks for one wrong name among the names of a large program.
+// BenchmarkNearest searches the names of a large program for the nearest to a wrong name.
 func BenchmarkNearest(b *testing.B) {
 	names := make([]string, 10000)
 	for i := range names {

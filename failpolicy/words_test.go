@@ -19,7 +19,7 @@ func TestNearest_ExactSpelling(t *testing.T) {
 	}
 }
 
-// If no name is near, the longest name that the word contains is meant.
+// If no name is near, Nearest returns the longest name that the word contains.
 func TestNearest_NameInWord(t *testing.T) {
 	t.Parallel()
 	names := []string{"fair", "read", "write", "fallback", "key", "read_only", "POST /orders"}

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// mute is a writer that allocates nothing.
+// mute is a writer that discards everything and allocates nothing.
 type mute struct{ header http.Header }
 
 func (m mute) Header() http.Header         { return m.header }
@@ -78,8 +78,8 @@ func BenchmarkHandler_Disabled(b *testing.B) {
 	}
 }
 
-// lookups calls measure for a request to a route with a rule and for a request to a route without one. The engine has n
-// rules and a route for each.
+// lookups calls measure for a route with a rule and for a route without one. The engine has n rules and a
+// route for each.
 func lookups(t testing.TB, n int, measure func(name string, find func() bool)) {
 	t.Helper()
 	rules := make([]ruleset.Rule, n)
@@ -102,7 +102,7 @@ func lookups(t testing.TB, n int, measure func(name string, find func() bool)) {
 	handle := func(name string) gin.HandlerFunc {
 		return func(c *gin.Context) { measure(name, func() bool { return lookup(c) }) }
 	}
-	in := gin.New() // the same routes, whose handlers measure
+	in := gin.New() // the same routes with handlers that measure
 	in.POST(fmt.Sprintf("/shop-%d/orders/:id/pay", n/2), handle("matched"))
 	in.POST("/shop-without/orders/:id/pay", handle("unmatched"))
 	in.NoRoute(handle("no route"))

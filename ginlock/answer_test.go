@@ -42,7 +42,7 @@ func problemOf(t testing.TB, w *httptest.ResponseRecorder) problemDoc {
 	return doc
 }
 
-// obstacle keeps a lock from being acquired.
+// obstacle prevents the acquisition of a lock.
 type obstacle func(t testing.TB, s *shop)
 
 func taken(_ testing.TB, s *shop) { s.redis.Take(payKey, time.Hour) }
@@ -57,7 +57,7 @@ func wrongType(t testing.TB, s *shop) {
 func TestAnswer_EachCause(t *testing.T) {
 	t.Parallel()
 	body := ruleset.Rule{Key: "order:#{body.id}"}
-	lenient := pay // skips if busy, so that the answer distinguishes busy from backend
+	lenient := pay // skips if the lock is busy, so that the answer distinguishes busy from backend
 	lenient.OnBusy = failpolicy.Skip
 	tests := map[string]struct {
 		rule     ruleset.Rule
@@ -237,8 +237,8 @@ func TestAnswer_ErrorsForTheLogger(t *testing.T) {
 	})
 }
 
-// gin's request log contains the reason why a request yields no key. The client does not get it, even if an outer
-// middleware answers with the errors of the request.
+// If a request yields no key, gin's log contains the reason. The client does not get the reason, even if an
+// outer middleware answers with the errors of the request.
 func TestAnswer_BadRequestsInTheLog(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -279,7 +279,7 @@ func TestAnswer_BadRequestsInTheLog(t *testing.T) {
 	}
 }
 
-// Refusals that are not a fault of the program or the client add no errors.
+// A refusal adds no error to gin's context unless the program or the client is at fault.
 func TestAnswer_ExpectedRefusalsNotInTheLog(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -336,8 +336,8 @@ func paidLate(c *gin.Context) {
 	paid(c)
 }
 
-// The client gets only the answer of the guard, whatever outer middlewares write because of its status and its error.
-// The connection can serve the next request.
+// The client gets only the answer of the guard, whatever outer middlewares write because of the status and
+// the error. The connection can then serve the next request.
 func TestAnswer_OnlyOne(t *testing.T) {
 	t.Parallel()
 	skipping, null, failing := pay, pay, brief
@@ -397,7 +397,7 @@ func wantBody(t testing.TB, got, body string) {
 	}
 }
 
-// The same holds for the answer of an inner guard if an outer guard holds the response back.
+// The same is true for the answer of an inner guard if an outer guard buffers the response.
 func TestAnswer_OnlyOneOfAnInnerGuard(t *testing.T) {
 	t.Parallel()
 	for outside, middleware := range answeringMiddlewares() {

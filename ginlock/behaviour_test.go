@@ -24,7 +24,7 @@ func TestBehaviour(t *testing.T) {
 	})
 }
 
-// ginKey leads from the context of a handler to gin's.
+// ginKey is the key of gin's context in the context of a handler.
 type ginKey struct{}
 
 func handlerOf(do func(context.Context, string) (string, error)) gin.HandlerFunc {

@@ -159,7 +159,7 @@ func TestBody_ReadBeforeTheWait(t *testing.T) {
 	}
 }
 
-// eofNoticed is a body that records whether it was read to its end.
+// eofNoticed is a body that records whether its end was read.
 type eofNoticed struct {
 	io.Reader
 	ended bool
@@ -254,12 +254,12 @@ func TestBody_NotReadForEarlyAnswers(t *testing.T) {
 	down := func(t *testing.T, s *shop) {
 		s.redis.Down()
 		want(t, "the first to find out", s.do(t, request{body: `{"id":"42"}`}).Code, http.StatusServiceUnavailable)
-		time.Sleep(time.Second) // the acquisition gives up a little before the silence has lasted for the backend timeout
+		time.Sleep(time.Second) // the acquisition gives up a little before the backend timeout, when Redis does not count as silent yet
 	}
 	tripped := func(t *testing.T, s *shop) {
 		s.redis.Down()
 		wantErr(t, "another lock", s.locks.Lock("x").Do(t.Context(), func(context.Context) error { return nil }), core.ErrUnavailable)
-		time.Sleep(time.Second) // see above
+		time.Sleep(time.Second) // as above
 	}
 	nothing := func(*testing.T, *shop) {}
 	tests := map[string]struct {
@@ -307,7 +307,7 @@ func TestBody_NotReadForEarlyAnswers(t *testing.T) {
 	}
 }
 
-// The limit of waiters of the whole client applies before any key is known.
+// The limit of waiters of the whole client applies before a key is known.
 func TestBody_NotReadWhileTheClientIsFull(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -332,7 +332,7 @@ func TestBody_NotReadWhileTheClientIsFull(t *testing.T) {
 	})
 }
 
-// A body that yields bytes exists, whatever the Content-Length.
+// A body exists if it yields bytes, whatever its Content-Length is.
 func TestBody_ReplacedWithoutALength(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -433,7 +433,7 @@ func TestBody_FormParsedByAMiddleware(t *testing.T) {
 
 var errCut = errors.New("cut")
 
-// The handler sees the error with which its body broke off.
+// The handler gets the error that ended the body early.
 func TestBody_BrokenOffBeforeItsFirstByte(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {

@@ -58,7 +58,7 @@ func TestCheck_MiddlewareNotOnTheChain(t *testing.T) {
 	}
 }
 
-// Each of several engines needs the middleware.
+// Each engine needs the middleware.
 func TestCheck_MiddlewareOnOneOfTwoEngines(t *testing.T) {
 	t.Parallel()
 	guard, public, internal := newGuard(t), gin.New(), gin.New()
@@ -70,7 +70,7 @@ func TestCheck_MiddlewareOnOneOfTwoEngines(t *testing.T) {
 	wantText(t, guard.Check(public, internal), "POST "+payPath, "Middleware is not on the chain")
 }
 
-// A reload that adds a rule for such a route is refused.
+// A reload is refused if it adds a rule for a route without the middleware.
 func TestReload_RouteWithoutTheMiddleware(t *testing.T) {
 	t.Parallel()
 	p := &provider{set: yaml(t, "rules: []\n")}
@@ -81,7 +81,7 @@ func TestReload_RouteWithoutTheMiddleware(t *testing.T) {
 	wantText(t, p.push(yaml(t, payRules(""))), "Middleware is not on the chain")
 }
 
-// A Handler that is given to Use after all routes are registered runs for none of them.
+// A Handler that is passed to Use after all routes are registered runs for none of them.
 func TestCheck_HandlerOnNoRoute(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

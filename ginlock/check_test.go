@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// downClient returns a client whose Redis is down, because start-up must not need Redis.
+// downClient returns a client whose Redis is down, because the start of a program must not need Redis.
 func downClient(t testing.TB, opts ...core.Option) *core.Client {
 	t.Helper()
 	srv := redistest.New(t)
@@ -201,7 +201,7 @@ func TestCheck_HandlerThatFitsNoRoute(t *testing.T) {
 	}
 }
 
-// wantSeverity fails the test unless a problem is an error, a warning or nothing.
+// wantSeverity fails the test unless a problem has the given severity: error, warning, or none.
 func wantSeverity(t testing.TB, severity ruleset.Severity, err error, rec *record, says ...string) {
 	t.Helper()
 	switch severity {
@@ -323,7 +323,7 @@ func TestCheck_TyposInAFile(t *testing.T) {
 	}
 }
 
-// A client that can choose its address can choose its lock. By gin's default every client can.
+// A client that can choose its address can choose its lock. With gin's default settings every client can.
 func TestCheck_ClientIP(t *testing.T) {
 	t.Parallel()
 	byAddress := ruleset.Rule{Key: "ip:#{client_ip}"}
@@ -419,8 +419,8 @@ func TestCheck_ConstantKeys(t *testing.T) {
 	}
 }
 
-// Two kinds of lock on one key fail when they meet. Check reports them, wherever the two rules are, and a reload that adds
-// a second kind is refused.
+// Calls fail if one key has two kinds of lock. Check reports such rules, wherever they are declared, and a
+// reload that adds a second kind is refused.
 func TestCheck_MixedKinds(t *testing.T) {
 	t.Parallel()
 	const fenced = "which is a fenced lock for the rule of http POST /orders/:id/cancel, declared in the program: one key has one kind"

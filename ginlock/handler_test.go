@@ -292,7 +292,7 @@ func fallbackNamed(name string) ginlock.Option {
 	return ginlock.WithFallback(name, func(c *gin.Context) { c.String(http.StatusAccepted, name) })
 }
 
-// only runs a handler for requests with a header that names it.
+// only returns a handler that calls h only for requests whose query names it.
 func only(name string, h gin.HandlerFunc) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if slices.Contains(c.QueryArray("run"), name) {
@@ -301,8 +301,8 @@ func only(name string, h gin.HandlerFunc) gin.HandlerFunc {
 	}
 }
 
-// Handlers whose rules have no name may run only for some requests of a route, in any order. The default names of their
-// rules are stable for the route.
+// Handlers whose rules have no name may run for only some requests of a route and in any order. The default
+// names of their rules stay the same for the route.
 func TestHandler_ForSomeRequestsOnly(t *testing.T) {
 	t.Parallel()
 	requests := []string{"", "?run=a", "?run=b", "?run=a&run=b"}

@@ -14,7 +14,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// A request that a handler passes to another engine is a new request for gin. It needs only one permit.
+// If a handler passes a request to another engine, gin treats it as a new request. The request still needs
+// only one permit.
 func TestKind_OnePermitPerRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -51,7 +52,8 @@ func TestAnswer_StatusOfARuleForNoKey(t *testing.T) {
 	})
 }
 
-// wantLoggedMistake calls a handler under the inner rule inside the outer rule.
+// wantLoggedMistake sends a request through the outer rule and the inner rule and checks that the mistake is
+// logged.
 func wantLoggedMistake(t *testing.T, outer, inner ruleset.Rule, reason string) {
 	t.Helper()
 	outer.Name, inner.Name = "outer", "inner"

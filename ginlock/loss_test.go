@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// brief is a rule whose lease expires under a slow handler.
+// brief is a rule whose lease expires while a slow handler runs.
 var brief = ruleset.Rule{Key: "order:#{path.id}", LeaseTime: time.Second}
 
 // overrun works until its lock is lost and checks that the loss cancels its context.
@@ -122,7 +122,8 @@ func TestLoss_FailNeedsABuffer(t *testing.T) {
 	}, ginlock.WithBuffer(1<<10, "POST "+payPath))
 }
 
-// If an answer is discarded, so are its headers. The client gets the headers that outer middlewares set.
+// If an answer is discarded, its headers are discarded, too. The client still gets the headers of outer
+// middlewares.
 func TestLoss_TakesBackHeaders(t *testing.T) {
 	t.Parallel()
 	failing := brief

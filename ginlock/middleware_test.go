@@ -23,7 +23,7 @@ func TestMiddleware_ProviderWithoutReloads(t *testing.T) {
 	})
 }
 
-// A program that ignored an error passes a nil set. No route then runs unlocked.
+// A program that ignores an error may pass a nil set. No route then runs without its lock.
 func TestMiddleware_Nil(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]ruleset.Provider{"nil": nil, "no set": (*ruleset.Set)(nil), "no live set": (*ruleset.Live)(nil)} {

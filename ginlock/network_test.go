@@ -89,7 +89,7 @@ func TestNetwork_ErrAbortHandler(t *testing.T) {
 	lockOnce(t, s)
 }
 
-// page answers with a flushed page of known length and returns when the test lets it.
+// page answers with a page of known length, flushes it, and returns when the test allows it.
 func page(end <-chan struct{}) gin.HandlerFunc {
 	large := strings.Repeat("x", 100_000)
 	return func(c *gin.Context) {
@@ -108,7 +108,7 @@ func TestNetwork_LargeResponseWithoutABuffer(t *testing.T) {
 	end := make(chan struct{})
 	s.handle(t, "POST", payPath, rule, page(end))
 	defer close(end)
-	for i, status := range []int{http.StatusOK, http.StatusConflict} { // the first answer is complete, but its lock is still held
+	for i, status := range []int{http.StatusOK, http.StatusConflict} { // the first answer is complete, but the handler still holds the lock
 		got, _, err := post(t.Context(), srv.URL+payURL)
 		want(t, "error", err, nil)
 		want(t, "request "+strconv.Itoa(i), got, status)

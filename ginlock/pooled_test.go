@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// abandon is a middleware that answers after a second, while the handlers inside it continue with gin's context, as
-// gin-contrib/timeout does.
+// abandon is a middleware that answers after a second, like gin-contrib/timeout. The handlers inside it
+// continue with gin's context.
 func abandon(c *gin.Context) {
 	done, w := make(chan struct{}), c.Writer
 	go func() {
@@ -76,7 +76,7 @@ func TestPooled_DuringTheWait(t *testing.T) {
 	tests := map[string]struct {
 		rule    ruleset.Rule
 		options []any
-		gets    bool // gets the lock
+		gets    bool // the wait ends with the lock
 	}{
 		"it gets the lock":                 {pay, nil, true},
 		"it gets the lock, with a buffer":  {pay, []any{ginlock.WithBuffer(64), ginlock.WithTokenHeader()}, true},

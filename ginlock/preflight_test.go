@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// preflight has the headers with which a browser asks whether a page of another origin may send a POST.
+// preflight contains the headers with which a browser asks whether a page of another origin may send a POST.
 var preflight = request{method: http.MethodOptions, headers: map[string]string{
 	"Origin": "https://shop.example", "Access-Control-Request-Method": "POST",
 }}

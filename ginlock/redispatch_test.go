@@ -60,7 +60,7 @@ func TestRedispatch_KeepsTheLocks(t *testing.T) {
 					}
 					s.engine.POST("/new/:id", again...)
 					s.handle(t, "POST", payPath, pay, s.redispatch("/new/7"), func(c *gin.Context) {
-						s.wantOwned(t, c, "order:42") // afterwards
+						s.wantOwned(t, c, "order:42") // after the inner request
 						want(t, "Hold afterwards", ginlock.Hold(c).Key(), payKey)
 					})
 					want(t, "status", s.do(t, request{}).Code, http.StatusAccepted)
@@ -71,7 +71,8 @@ func TestRedispatch_KeepsTheLocks(t *testing.T) {
 	}
 }
 
-// For the guards on its new chain it is another request: another resource has another lock, even under the same rule.
+// A request that the engine serves again counts as another request for the guards on its new chain. It takes
+// the lock of another resource, even under the same rule.
 func TestRedispatch_TakesFurtherLocks(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -94,7 +95,7 @@ func TestRedispatch_TakesFurtherLocks(t *testing.T) {
 	})
 }
 
-// Its failure is a failure, so no debounce window begins.
+// If a redispatched request fails, the outer request has failed, too, so no debounce window begins.
 func TestRedispatch_Errors(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
@@ -107,7 +108,7 @@ func TestRedispatch_Errors(t *testing.T) {
 	})
 }
 
-// Its answer bypasses the buffer of the outer guard, and stays.
+// The answer of a redispatched request bypasses the buffer of the outer guard, so it cannot be discarded.
 func TestRedispatch_BypassesTheBuffer(t *testing.T) {
 	t.Parallel()
 	serveShop(t, nil, func(t *testing.T, s *online) {

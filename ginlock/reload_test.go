@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// provider is a Provider whose set the test replaces.
+// provider is a Provider with a set that the test replaces.
 type provider struct {
 	mu       sync.Mutex
 	set      *ruleset.Set
@@ -153,7 +153,7 @@ func TestReload_WithoutCheck(t *testing.T) {
 	})
 }
 
-// A guard that is twice in a chain acts once, even if a reload happens in between.
+// A guard that occurs twice in a chain acts once, even if a reload happens between the two places.
 func TestReload_BetweenTwoPlacesOfAGuard(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {

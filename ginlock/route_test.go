@@ -26,7 +26,7 @@ func overrideRequest(method string) request {
 	return request{headers: map[string]string{"X-HTTP-Method-Override": method}}
 }
 
-// declare puts rules on the routes that are registered later.
+// declare applies rules to the routes that are registered later.
 func (s *shop) declare(t testing.TB, rules ...ruleset.Rule) {
 	t.Helper()
 	s.engine.Use(s.guard.Middleware(goSet(t, rules)))
@@ -176,7 +176,7 @@ func TestRoute_HandleContextWithAnotherMethod(t *testing.T) {
 	})
 }
 
-// Methods that clients invent do not make the guard grow.
+// Methods that clients invent do not increase the memory of the guard.
 func TestRoute_InventedMethods(t *testing.T) {
 	t.Parallel()
 	rec := &record{}

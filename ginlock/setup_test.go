@@ -105,7 +105,7 @@ type request struct {
 	method  string // default POST
 	url     string // default payURL
 	body    string
-	typ     string // default JSON if there is a body
+	typ     string // default JSON for a request with a body
 	headers map[string]string
 }
 

@@ -40,7 +40,7 @@ func TestTokenHeader(t *testing.T) {
 	}
 }
 
-// If an answer is discarded, so is the token.
+// If an answer is discarded, the token header is discarded, too.
 func TestTokenHeader_TakenBack(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]any{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {

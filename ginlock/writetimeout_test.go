@@ -22,7 +22,7 @@ func writeTimeout(d time.Duration) func(*http.Server) {
 	}
 }
 
-// patient is a rule that waits longer than any server in these tests.
+// patient is a rule with a wait time that is longer than the timeouts of all servers in these tests.
 var patient = ruleset.Rule{Key: "order:#{path.id}", WaitTime: time.Minute}
 
 func TestWriteTimeout_EndsTheWait(t *testing.T) {
@@ -96,11 +96,11 @@ func TestWriteTimeout_LockFreedInTime(t *testing.T) {
 	})
 }
 
-// The timeout counts from the moment when the first guard saw the request, not from the start of the wait. Reading the
-// body and waiting in outer guards take place before the wait.
+// The write timeout counts from the time at which the first guard got the request, not from the start of the
+// wait. Reading the body and waiting in outer guards happen before the wait.
 func TestWriteTimeout_CountsFromTheFirstGuard(t *testing.T) {
 	t.Parallel()
-	t.Run("a body that takes long", func(t *testing.T) {
+	t.Run("a slow body", func(t *testing.T) {
 		t.Parallel()
 		serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
 			s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{body.id}", WaitTime: time.Minute}, func(*gin.Context) { t.Error("the handler ran") })

@@ -36,7 +36,7 @@ func TestBehaviour(t *testing.T) {
 // program is the program of package adaptertest for gRPC: a method of one shape.
 type program struct{ method string }
 
-// responseOf returns a response for the methods that end with one reply, otherwise "".
+// responseOf returns a response for the methods that end with one reply, and "" for the others.
 func responseOf(method string) string {
 	if method == "Track" || method == "Chat" {
 		return ""

@@ -63,7 +63,7 @@ func TestCheck_SeveralServers(t *testing.T) {
 	}
 }
 
-// services is a server that only reports its registered services.
+// services is a server that does nothing but report its registered services.
 type services map[string]grpc.ServiceInfo
 
 func (s services) GetServiceInfo() map[string]grpc.ServiceInfo { return s }
@@ -149,7 +149,7 @@ func TestGuard_UnknownMethodsShareOnePoint(t *testing.T) {
 		}
 	}
 	if got := rules.n; got != 1 {
-		t.Errorf("%d rules were compiled, want 1 for all unknown methods", got)
+		t.Errorf("%d rules were compiled, want one for all unknown methods", got)
 	}
 }
 
@@ -235,8 +235,8 @@ func TestNew_DefaultsAndProfiles(t *testing.T) {
 	}
 }
 
-// Two kinds of lock on one key would fail when they meet. The kind of a method is known only with all its
-// layers: the key here comes from the .proto file.
+// Calls fail if one key has two kinds of lock. The kinds can be compared only after all layers of a method
+// are known: here the key comes from the .proto file.
 func TestCheck_KindsOnOneKey(t *testing.T) {
 	t.Parallel()
 	const want = `kind: a reentrant lock of "till:#{req.item}", which is a fenced lock for the rule of grpc /till.v1.Till/Refuse, declared in `
@@ -252,7 +252,7 @@ func TestCheck_KindsOnOneKey(t *testing.T) {
 		t.Error(err)
 	}
 	if err := rules.change(t, "allow_rekey: true\n"+tillFile("Refuse", "kind: fenced")); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("of a reload: got %v, want %q", err, want)
+		t.Errorf("after a reload: got %v, want %q", err, want)
 	}
 }
 

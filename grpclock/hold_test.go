@@ -64,7 +64,7 @@ func TestHold_ReleasedEarlyByUnaryHandler(t *testing.T) {
 			t.Error("the lock is still held")
 		}
 		if err := grpclock.Caller(ctx).Err(); err != nil {
-			t.Errorf("the context to go on with has ended: %v", err)
+			t.Errorf("the context for the rest of the handler has ended: %v", err)
 		}
 		return reply("free"), nil
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// sameRule is one rule in three places: in till.proto under the name of the method, in Go, and as the entry
-// of a rule file. It also has the expected answers, which are the same for all three.
+// sameRule is a rule in three forms: in till.proto under the name of the method, in Go, and as an entry of a
+// rule file. It also contains the expected answers, which are the same for all forms.
 type sameRule struct {
 	method string
 	inGo   []ruleset.Rule
@@ -28,7 +28,7 @@ type sameRule struct {
 	want   []string
 }
 
-// tillRule returns the rule that most methods begin with.
+// tillRule returns the rule on which the rules of most methods are based.
 func tillRule(change func(r *ruleset.Rule)) []ruleset.Rule {
 	r := ruleset.Rule{Key: "till:#{req.item}", WaitTime: ruleset.NoWait}
 	change(&r)
@@ -222,7 +222,7 @@ var sameRules = []sameRule{
 	},
 }
 
-// callTakenStream does the same as callTaken with two messages in each call.
+// callTakenStream does the same as callTaken, with two messages in each call.
 func callTakenStream(ctx context.Context, b *bench, method string) []string {
 	b.redis.Take("till:1", time.Minute)
 	return []string{b.sell(ctx, method, sale("1", 1), sale("3", 1)), b.sell(ctx, method, sale("2", 1), sale("3", 1))}
@@ -242,7 +242,7 @@ func callCrowd(ctx context.Context, b *bench, method string) []string {
 	return []string{first, <-answers}
 }
 
-// layers returns the options of a guard for each of the three places.
+// layers returns the options of a guard for each of the three forms.
 func (s *sameRule) layers(t *testing.T) map[string][]any {
 	without := grpclock.WithDescriptors(withoutOptions(t))
 	return map[string][]any{
@@ -323,7 +323,7 @@ func TestLayers_SameDump(t *testing.T) {
 			}
 		}
 		if text := dump(t, inProto, true); !strings.Contains(text, "tillpb/till.proto") {
-			t.Errorf("%s: the dump does not name the .proto file:\n%s", s.method, text)
+			t.Errorf("%s: the dump does not mention the .proto file:\n%s", s.method, text)
 		}
 	}
 }
@@ -339,7 +339,7 @@ func dump(t *testing.T, set *ruleset.Set, sources bool) string {
 	return text.String()
 }
 
-// Every method with an option is in the table, and so is every option of the file.
+// The table contains every method with an option, and every option of the file.
 func TestLayers_AllOptionsCompared(t *testing.T) {
 	t.Parallel()
 	methods := tillMethods()
@@ -392,7 +392,7 @@ func TestLayers_FileChangesWaitTime(t *testing.T) {
 	select {
 	case got := <-answer:
 		t.Errorf("did not wait: %q", got)
-	case <-time.After(50 * time.Millisecond): // the call waits or has not begun yet: the test accepts both
+	case <-time.After(50 * time.Millisecond): // the call waits, or has not begun yet; both are accepted
 		b.redis.Free("till:1")
 		if got := <-answer; got != "OK | Refuse 1" {
 			t.Errorf("got %q", got)

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// serviceOf100 is a server that has registered n methods, 100 in each service.
+// serviceOf100 is a server with n registered methods, 100 in each service.
 type serviceOf100 int
 
 func (n serviceOf100) GetServiceInfo() map[string]grpc.ServiceInfo {

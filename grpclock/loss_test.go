@@ -269,6 +269,6 @@ func TestLoss_ClientClosed(t *testing.T) {
 	_, err = s.Recv()
 	wantLost(t, err)
 	if errors.Is(err, io.EOF) {
-		t.Error("the call ended well")
+		t.Error("the call succeeded")
 	}
 }

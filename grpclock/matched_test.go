@@ -54,14 +54,14 @@ func TestUnary_MatchedMethodDecides(t *testing.T) {
 				t.Errorf("got %v, want %v", err, tt.code)
 			}
 			if text := seen.text(); !strings.Contains(text, tt.says) || (text == "") != (tt.says == "") {
-				t.Errorf("observers were warned of %q", text)
+				t.Errorf("observers got the warnings %q", text)
 			}
 		})
 	}
 }
 
-// A handler may call another method in its process through the interceptor, with its own context. That call
-// is a call of the other method.
+// A handler may call another method in its process through the interceptor, with the context of its call. The
+// inner call is a call of the other method.
 func TestUnary_CallInsideCall(t *testing.T) {
 	t.Parallel()
 	var b *bench

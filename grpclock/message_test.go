@@ -23,8 +23,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// The application's own codec may decode a request into a type that is not a message. A condition over its
-// fields then fails; it does not read them as missing, which could run the handler without a lock.
+// A codec of the application may decode a request into a type that is not a message. A condition over its
+// fields then fails. If it read the fields as missing, the handler could run without its lock.
 func TestMessages_RequestOfOtherCodec(t *testing.T) {
 	t.Parallel()
 	requests := map[string]any{"bytes": []byte("x"), "another message": shoppb.PayReply_builder{Receipt: "x"}.Build(), "nothing": nil}
@@ -47,7 +47,7 @@ func TestMessages_RequestOfOtherCodec(t *testing.T) {
 	}
 }
 
-// loadService returns the test service as if its file had been loaded at run time. pkg replaces its
+// loadService returns the test service like a service whose file was loaded at run time. pkg replaces its
 // package. The service is not registered globally.
 func loadService(t *testing.T, pkg string) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
 	t.Helper()
@@ -154,7 +154,7 @@ func TestMessages_ReplayIntoDynamicMessage(t *testing.T) {
 	}
 }
 
-// openService has generated messages with the open API.
+// openService is a service whose messages were generated with the open API.
 type openService struct {
 	grpc_testing.UnimplementedTestServiceServer
 }

@@ -46,7 +46,7 @@ const (
 	chatLock = `option (interlock.v1.lock) = {key: "chat:#{req.order_id}" wait_time: "none" on_busy: STRATEGY_SKIP};`
 )
 
-// readLate reads that service as a program does that contains the given options.
+// readLate reads that service like a program with the given options.
 func readLate(t *testing.T, text string, known *protoregistry.Types) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
 	t.Helper()
 	set := protofile.Compile(t, false, map[string]string{"late/v1/late.proto": text}, "proto")
@@ -143,10 +143,10 @@ func TestOptions_Mistakes(t *testing.T) {
 	golden.Assert(t, text.String(), "proto.golden")
 }
 
-// Generated code has no line numbers, but its problems name the file.
+// Generated code has no line numbers, but its problems contain the name of the file.
 func TestOptions_MistakesInGeneratedCode(t *testing.T) {
 	t.Parallel()
-	b := prepareTill(t, patient, sellAll) // the fallback that Queue names is missing
+	b := prepareTill(t, patient, sellAll) // the fallback of Queue is missing
 	err := b.guard.Check(b.server)
 	const want = `tillpb/till.proto: rule of grpc /till.v1.Till/Queue: fallback: no handler "queue"`
 	if err == nil || !strings.Contains(err.Error(), want) {

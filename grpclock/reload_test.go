@@ -101,13 +101,13 @@ func TestReload_RefusesInvalidFiles(t *testing.T) {
 	}
 }
 
-// A key that moves between the file and the .proto file is still another key.
+// If the key of a method moves between the rule file and the .proto file, the change of the key is noticed.
 func TestReload_ComparesAllLayers(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, tillFile("Refuse", `keys: ["till:#{req.item}", "new:#{req.item}"]`))
 	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checked()
 	if err := rules.change(t, tillFile("Refuse", `key: "new:#{req.item}"`)); err != nil {
-		t.Errorf("by way of both keys: %v", err)
+		t.Errorf("a step with both keys: %v", err)
 	}
 	if err := rules.change(t, elsewhere); err == nil {
 		t.Error("back to the key of the .proto: not refused")
@@ -128,7 +128,7 @@ func TestReload_AllGuardsOrNone(t *testing.T) {
 	first := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules), tenant).checked()
 	second := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checked()
 	if err := rules.change(t, tillFile("Plain", `key: "till:#{req.item}", when: tenant == "y"`)); err == nil {
-		t.Fatal("a rule that one guard cannot work with was not refused")
+		t.Fatal("a rule that does not fit one guard was not refused")
 	}
 	for i, b := range []*bench{first, second} {
 		b.redis.Take("till:1", time.Minute)
@@ -192,7 +192,7 @@ func TestReload_NotifiesObservers(t *testing.T) {
 	}
 	expect("after a reload", "gone: /late.v1.Orders/Chat chat", "/late.v1.Orders/Pay /late.v1.Orders/Pay")
 	if got := warned.text(); !strings.Contains(got, `did you mean "/late.v1.Orders/Pay"?`) || !strings.Contains(got, "/late.v1.Orders/Chat: missing, and") {
-		t.Errorf("warned of %q", got)
+		t.Errorf("got the warnings %q", got)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestReload_WithoutCheckCompilesCalledMethods(t *testing.T) {
 	}
 }
 
-// attempts are the reloads of a watched file.
+// attempts collects the reloads of a watched file.
 type attempts chan ruleset.Reload
 
 // await waits for the attempt to load a rule file.
@@ -225,7 +225,7 @@ func (a attempts) await(t testing.TB, text string) error {
 	t.Helper()
 	sum := sha256.Sum256([]byte(text))
 	hash := hex.EncodeToString(sum[:])[:12]
-	limit := time.After(5 * time.Minute) // only a failing test reaches it
+	limit := time.After(5 * time.Minute) // reached only by a failing test
 	for {
 		select {
 		case r := <-a:
@@ -253,7 +253,7 @@ func twoLocks(version int) string {
 	return "allow_rekey: true\nrules:\n" + fmt.Sprintf(entry, path("Pay"), "outer", version) + fmt.Sprintf(entry, path("Pay"), "inner", version)
 }
 
-// heldLocks answers with the locks of any version that a call holds.
+// heldLocks answers with the locks that a call holds, with their versions.
 func heldLocks(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
 	var held []string
 	for _, name := range []string{"outer", "inner"} {
@@ -266,8 +266,8 @@ func heldLocks(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, e
 	return reply(strings.Join(held, " ")), nil
 }
 
-// A watched file is replaced while 8 callers make calls. No call fails, and both rules of each call have the same
-// version.
+// A watched file is replaced while 8 callers make calls. No call fails, and the two rules of each call have
+// the same version.
 func TestReload_WatchedFileDuringCalls(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(t testing.TB, path, text string){"rename": rulesettest.Replace, "symbolic link": rulesettest.Mount} {
@@ -353,7 +353,7 @@ func (c *callers) check(t testing.TB) {
 	}
 }
 
-// Without Check and before any call, the methods that a file names keep their locks.
+// Without Check and before any call, a reload that would change the lock of a method in the file is refused.
 func TestReload_WithoutCheckKeepsLocks(t *testing.T) {
 	t.Parallel()
 	entry := func(endpoint, fields string) string { return "  - {grpc: " + endpoint + ", " + fields + "}\n" }
@@ -393,7 +393,7 @@ func TestReload_WithoutCheckKeepsLocks(t *testing.T) {
 	}
 }
 
-// The descriptors of WithDescriptors have the same effect as the descriptors of the program.
+// The same is true if WithDescriptors supplies the descriptors.
 func TestReload_WithoutCheckAndWithDescriptors(t *testing.T) {
 	t.Parallel()
 	files, _ := readLate(t, lateService(t, payLock, ""), nil)
@@ -405,7 +405,7 @@ func TestReload_WithoutCheckAndWithDescriptors(t *testing.T) {
 	}
 }
 
-// A mistake in a key also makes it another lock. The guard reports the mistake.
+// A mistake in a key also changes the lock. The guard reports only the mistake.
 func TestReload_ReportsMistakeInsteadOfOtherLock(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ fields, want string }{
@@ -426,7 +426,7 @@ func TestReload_ReportsMistakeInsteadOfOtherLock(t *testing.T) {
 	}
 }
 
-// A reload that adds such a rule is refused.
+// A reload is refused if it adds a rule for a method whose interceptor is missing.
 func TestReload_MissingInterceptor(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, "rules: []\n")

@@ -38,7 +38,7 @@ func (w *warnings) text() string {
 	return strings.Join(w.list, "\n")
 }
 
-// A wildcard that only matches methods with options applies to no method.
+// A wildcard that matches only methods with options applies to no method, so it is reported as unmatched.
 func TestSettings_WildcardOverOptionsIsUnmatched(t *testing.T) {
 	t.Parallel()
 	files, service := readLate(t, lateService(t, payLock, chatLock), nil)
@@ -50,8 +50,8 @@ func TestSettings_WildcardOverOptionsIsUnmatched(t *testing.T) {
 	}
 }
 
-// A wildcard does not match health checks and reflection, which have to answer while other calls wait. A rule
-// that names such a method does.
+// A wildcard does not match health checks and reflection, because they have to answer while other calls wait.
+// A rule with the name of such a method matches it.
 func TestSettings_WildcardAndInfrastructure(t *testing.T) {
 	t.Parallel()
 	const health, reflect = "/grpc.health.v1.Health/Check", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"

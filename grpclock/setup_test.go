@@ -116,7 +116,7 @@ func (s *shop) Chat(stream shoppb.Orders_ChatServer) error {
 	}
 }
 
-// bench is a shop behind a guard, served for a client, with a Redis.
+// bench is a shop behind a guard, with a server, a client and a Redis.
 type bench struct {
 	t      testing.TB
 	redis  *redistest.Server
@@ -126,7 +126,7 @@ type bench struct {
 	shop   *shop
 	conn   *grpc.ClientConn
 	client shoppb.OrdersClient
-	stop   func() // stops client, server and lock client; the end of the test calls it, too
+	stop   func() // stops the client, the server and the lock client; also called at the end of the test
 }
 
 // setup starts a bench whose guard passes its check.
@@ -145,8 +145,8 @@ func (b *bench) checked() *bench {
 	return b
 }
 
-// prepare returns a bench that is neither checked nor served yet. Its timeouts are long
-// enough for a machine that is busy with other tests.
+// prepare returns a bench that is neither checked nor served yet. Its timeouts are long enough for a busy
+// machine.
 func prepare(t testing.TB, s *shop, opts ...any) *bench {
 	t.Helper()
 	return prepareWithTimeout(t, patient, s, opts...)
@@ -215,7 +215,7 @@ func (b *bench) serve(opts ...grpc.DialOption) {
 // until waits for a condition that other goroutines make true.
 func until(t testing.TB, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Minute) // only a failing test reaches it
+	deadline := time.Now().Add(5 * time.Minute) // reached only by a failing test
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatal("the condition does not become true")
@@ -250,7 +250,7 @@ func recovered(err *error) {
 	}
 }
 
-// answer is everything that a client sees of a call.
+// answer contains everything that a client receives in a call.
 type answer struct {
 	replies []string
 	header  metadata.MD

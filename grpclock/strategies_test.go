@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// answered are the answers of the handlers to the calls of these tests.
+// answered contains the answers of the handlers to the calls of these tests.
 var answered = map[string][]string{
 	"Pay": {"paid 1"}, "Track": {"packed 1", "sent 1"}, "Import": {"imported 1,2"}, "Chat": {"re 1", "re 2"},
 }
@@ -41,7 +41,7 @@ func TestStrategies_Fallback(t *testing.T) {
 				return err
 			}
 			if _, ok := srv.(shoppb.OrdersServer); !ok {
-				t.Errorf("got %T for the implementation", srv)
+				t.Errorf("got %T as the implementation", srv)
 			}
 			return stream.SendMsg(reply("later " + req.GetOrderId()))
 		}),

@@ -54,7 +54,7 @@ func TestStream_NoLockBeforeFirstMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := b.call(metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "a"), "Chat", "9")
-	other.check(t, "re 9") // the silent call holds no lock
+	other.check(t, "re 9") // the call without a message holds no lock
 	cancel()
 	if _, err := s.Recv(); status.Code(err) != codes.Canceled {
 		t.Errorf("got %v, want CANCELLED", err)

@@ -40,7 +40,7 @@ func TestTable_RemembersExistingMethods(t *testing.T) {
 		}
 	}
 	if got := b.guard.Known(); got != 0 {
-		t.Errorf("%d methods are remembered that only callers name, want 0", got)
+		t.Errorf("%d unknown methods are remembered, want 0", got)
 	}
 	for range 2 { // a method that is not registered but has a descriptor
 		if err := b.conn.Invoke(t.Context(), tillMethod("Plain"), &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
@@ -121,7 +121,7 @@ func TestTable_UnknownServicesReportWildcards(t *testing.T) {
 	}
 }
 
-// interruptingResolver is a source without descriptors. It calls a function at its n-th lookup.
+// interruptingResolver is a resolver without descriptors. It calls a function at its n-th lookup.
 type interruptingResolver struct {
 	protodesc.Resolver
 	n    int
@@ -135,7 +135,7 @@ func (a *interruptingResolver) FindDescriptorByName(protoreflect.FullName) (prot
 	return nil, protoregistry.NotFound
 }
 
-// A reload happens between the compilation of a method and its entry in the table.
+// A reload happens after a method was compiled and before it is entered in the table.
 func TestTable_ReloadDuringCompile(t *testing.T) {
 	t.Parallel()
 	const exact, prefix, star = "/some.Service/Call", "/some.Service/*", "'*'"
@@ -189,7 +189,8 @@ func TestTable_RuleOfUnknownMethod(t *testing.T) {
 	}
 }
 
-// First calls and reloads race for the table. In the end, the last file is in force for every method.
+// First calls and reloads change the table concurrently. At the end, the last file is in force for every
+// method.
 func TestTable_ForgetsOldSet(t *testing.T) {
 	t.Parallel()
 	star := func(more string) string { return "rules:\n  - {grpc: '*', key: all, wait_time: none" + more + "}\n" }

@@ -28,7 +28,7 @@ func tillMethods() protoreflect.MethodDescriptors {
 	return tillpb.File_tillpb_till_proto.Services().ByName("Till").Methods()
 }
 
-// withoutOptions returns the same service without its options. A guard with these descriptors does not have the
+// withoutOptions returns the same service without its options. A guard with these descriptors ignores the
 // rules of the .proto file.
 func withoutOptions(t testing.TB) *protoregistry.Files {
 	t.Helper()
@@ -47,7 +47,7 @@ func withoutOptions(t testing.TB) *protoregistry.Files {
 	return files
 }
 
-// sellAll answers every call.
+// sellAll answers every call of the service.
 func sellAll(_ context.Context, method string, sale *tillpb.Sale) (*tillpb.Receipt, error) {
 	return tillpb.Receipt_builder{Text: method + " " + sale.GetItem()}.Build(), nil
 }
@@ -75,7 +75,7 @@ func sale(item string, amount int64) *tillpb.Sale {
 	return tillpb.Sale_builder{Item: item, Amount: amount}.Build()
 }
 
-// sell calls a method and returns everything that the client sees, in one line.
+// sell calls a method and returns everything that the client receives, in one line.
 func (b *bench) sell(ctx context.Context, method string, sales ...*tillpb.Sale) string {
 	var a answer
 	meta := []grpc.CallOption{grpc.Header(&a.header), grpc.Trailer(&a.trailer)}
@@ -131,7 +131,7 @@ func shown(receipt *tillpb.Receipt) string {
 	return receipt.GetText()
 }
 
-// tillQueue returns the fallback that the .proto file names.
+// tillQueue returns the fallback that the .proto file requires.
 func tillQueue() grpclock.Option {
 	return grpclock.WithFallback("queue", func(ctx context.Context, sale *tillpb.Sale) (*tillpb.Receipt, error) {
 		return sellAll(ctx, "queued", sale)

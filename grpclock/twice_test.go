@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// setupTwice returns a bench with another guard before its guard on every method: the same guard or another.
+// setupTwice returns a bench with two guards on every method: the same guard twice, or two different ones.
 func setupTwice(t *testing.T, s *shop, outer func(b *bench) *grpclock.Guard, opts ...any) *bench {
 	t.Helper()
 	b := prepare(t, s, opts...)
@@ -75,7 +75,8 @@ func TestTwice_SameGuard(t *testing.T) {
 	}
 }
 
-// The header has only one value, and a guard that runs the handler unlocked waits only once.
+// If a guard is installed twice and runs the handler unlocked, the header has only one value, and the call
+// waits only once.
 func TestTwice_LockStatusAndWait(t *testing.T) {
 	t.Parallel()
 	for strategy, mark := range map[failpolicy.Strategy]string{failpolicy.Proceed: "unlocked", failpolicy.Skip: "skipped", failpolicy.NullResponse: "null"} {
@@ -99,7 +100,8 @@ func TestTwice_LockStatusAndWait(t *testing.T) {
 	}
 }
 
-// An interceptor between the two may replace the message. The call still needs one permit.
+// An interceptor between the two places of a guard may replace the message. The call still needs only one
+// permit.
 func TestTwice_Permit(t *testing.T) {
 	t.Parallel()
 	s := &shop{}
@@ -117,7 +119,7 @@ func TestTwice_Permit(t *testing.T) {
 	}
 }
 
-// Two guards both act, but the header contains the same status only once.
+// Two different guards both act, but the header contains the same status only once.
 func TestTwice_TwoUnlockedGuards(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
@@ -144,7 +146,7 @@ func TestTwice_TwoUnlockedGuards(t *testing.T) {
 	}
 }
 
-// A call that merely resembles the first one takes another lock.
+// A different call inside the first one takes another lock.
 func TestTwice_OtherCalls(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay"), ruleset.Rule{Endpoint: ruleset.GRPC(path("Track")), Key: "track:#{metadata.id}", WaitTime: ruleset.NoWait}))

@@ -41,7 +41,7 @@ func proxy(t *testing.T, opts ...any) *bench {
 	return b
 }
 
-// If an unregistered method has a descriptor, its caller gets the replies that its shape requires.
+// If an unregistered method has a descriptor, its caller gets as many replies as its shape requires.
 func TestUnregistered_SkipAndNull(t *testing.T) {
 	t.Parallel()
 	for strategy, mark := range map[failpolicy.Strategy]string{failpolicy.Skip: "skipped", failpolicy.NullResponse: "null"} {
@@ -52,7 +52,7 @@ func TestUnregistered_SkipAndNull(t *testing.T) {
 				got := b.call(metadata.AppendToOutgoingContext(t.Context(), "order", "1"), kind, "1")
 				got.check(t, replies...)
 				if got.lockStatus() != mark {
-					t.Errorf("%s: x-lock-status is %q, want %q", kind, got.lockStatus(), mark)
+					t.Errorf("%s: got x-lock-status %q, want %q", kind, got.lockStatus(), mark)
 				}
 			}
 			b.call(metadata.AppendToOutgoingContext(t.Context(), "order", "2"), "Pay", "2").check(t, "passed on")
@@ -95,13 +95,13 @@ func TestUnregistered_WithoutDescriptor(t *testing.T) {
 				t.Errorf("%s: the reason is %q", endpoint, text)
 			}
 			if text := warned.text(); strings.Count(text, "WithDescriptors") != 1 {
-				t.Errorf("%s: after two calls observers were warned of %q, want the reason once", endpoint, text)
+				t.Errorf("%s: after two calls observers got the warnings %q, want the reason once", endpoint, text)
 			}
 		}
 	}
 }
 
-// A method that the program registered without a descriptor has the shape of its registration.
+// If the program registers a method without a descriptor, the registration determines its shape.
 func TestUnregistered_RegisteredWithoutDescriptor(t *testing.T) {
 	t.Parallel()
 	for name, impl := range map[string]any{"an implementation": &shop{}, "none": nil} {

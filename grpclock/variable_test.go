@@ -54,7 +54,7 @@ func userVariable(t *testing.T, wanted bool) grpclock.Option {
 	t.Helper()
 	return grpclock.WithVariable("user", func(context.Context) (*user, error) {
 		if !wanted {
-			t.Error("the variable was computed though no rule uses it")
+			t.Error("the variable was computed although no rule uses it")
 		}
 		return &user{Tenant: "t", ID: 7}, nil
 	})
@@ -100,7 +100,7 @@ func TestWithVariable_Unset(t *testing.T) {
 					t.Errorf("the client got %q", got.err)
 				}
 				if err, _ := seen.Load().(error); err == nil || !strings.Contains(chain(err), "principal") {
-					t.Errorf("the server sees %q, which does not name the variable", chain(err))
+					t.Errorf("the server gets %q, which does not contain the name of the variable", chain(err))
 				}
 			})
 		}

@@ -44,7 +44,7 @@ var badTemplates = []string{
 	`order:#{method.x}`,
 	"first\u00e4:#{method}:\u00fc#{path.x}",
 	"a:#{path.orderId +\n   path.y}",
-	// all problems at once
+	// several problems
 	`#{path.a}:#{path.b}:#{upcase(method)}`,
 	// habits of SpEL and JavaScript
 	`order:#{#orderId}`,
@@ -100,7 +100,7 @@ var badTemplates = []string{
 	"order\n:#{path.orderId}",
 	"order\xff:#{path.orderId}",
 	`order%~:#{path.orderId}`,
-	// different values, same key
+	// different values with the same key
 	`#{path.shop}#{path.orderId}`,
 	`#{path.shop}%#{path.orderId}`,
 	`#{path.shop}1#{path.orderId}`,
@@ -244,8 +244,8 @@ func TestCompile_TooLong(t *testing.T) {
 	}
 }
 
-// A constant that is too long is an error at start-up, because it does not depend on a request. It is
-// not shortened silently.
+// A constant that is too long is an error at start-up, because it does not depend on a request. Otherwise the
+// key would be shortened silently.
 func TestCompile_LongConstant(t *testing.T) {
 	t.Parallel()
 	if _, err := keyexpr.Compile(strings.Repeat("x", keyexpr.DefaultMaxLength), requestSchema(t)); err != nil {
@@ -257,8 +257,8 @@ func TestCompile_LongConstant(t *testing.T) {
 	}
 }
 
-// The parser uses b of a < b < c twice. Nested chains double with each level, so that a template of
-// 500 bytes would take forever without a limit.
+// The parser uses the b of a < b < c twice, so the work doubles with each level of nested chains. Without a
+// limit, a template of 500 bytes would take forever.
 func TestCompile_NestedComparisons(t *testing.T) {
 	t.Parallel()
 	chains := func(depth int) string {
@@ -314,8 +314,8 @@ func TestPrefix_LeavesRoom(t *testing.T) {
 	}
 }
 
-// A template whose literal text is longer than a key is refused: only the hash would distinguish the
-// requests, and Strict would refuse all of them.
+// A template whose literal text is longer than a key is refused. Otherwise only the hash would distinguish
+// its keys, and Strict would refuse every request.
 func TestCompile_LongLiterals(t *testing.T) {
 	t.Parallel()
 	for _, format := range []keyexpr.Format{{}, {Strict: true}} {
@@ -325,7 +325,7 @@ func TestCompile_LongLiterals(t *testing.T) {
 		}
 		_, err = format.Compile(strings.Repeat("k", 510)+"#{path.orderId}:#{path.shop}", requestSchema(t))
 		if err == nil || !strings.Contains(err.Error(), "every key has at least 513 bytes; at most 512 are allowed") {
-			t.Errorf("no room: got %v", err)
+			t.Errorf("no room for a character: got %v", err)
 		}
 	}
 }
@@ -334,7 +334,7 @@ func TestPrefix_CheckedLikeText(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"a\n", "\xff"} {
 		if _, err := (keyexpr.Format{Prefix: prefix}).Compile("order:#{path.orderId}", requestSchema(t)); err == nil {
-			t.Errorf("%q was taken", prefix)
+			t.Errorf("%q was accepted", prefix)
 		}
 	}
 }
@@ -391,7 +391,7 @@ func TestCompile_OrdersProblems(t *testing.T) {
 		}
 		at = append(at, [2]int{problem.Line, problem.Column})
 	}
-	// The third is the line break.
+	// The third problem is the line break.
 	if want := [][2]int{{1, 1}, {1, 13}, {1, 15}, {2, 9}, {2, 14}}; !reflect.DeepEqual(at, want) {
 		t.Errorf("got %v, want %v", at, want)
 	}

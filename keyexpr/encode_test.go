@@ -25,10 +25,10 @@ func TestEncoding_Length(t *testing.T) {
 		return k
 	}
 	if got := key(strings.Repeat("x", limit-6)); len(got) != limit || strings.Contains(got, "%~") {
-		t.Errorf("a key of the limit is changed: %q", got)
+		t.Errorf("a key with the maximum length was changed: %q", got)
 	}
 	if wide := key(strings.Repeat("→", 200)); len(wide) > limit || !utf8.ValidString(wide) {
-		t.Errorf("a character is cut: %q", wide)
+		t.Errorf("a character was cut: %q", wide)
 	}
 	strict := keyexpr.MaxLength(limit)
 	strict.Strict = true
@@ -69,8 +69,7 @@ func unescape(t *testing.T, s string) string {
 	return string(b)
 }
 
-// FuzzTemplate_Injective decodes each key into the values that it was made of, and compares the keys
-// of two arbitrary tuples.
+// FuzzTemplate_Injective decodes each key into its values and compares the keys of two arbitrary tuples.
 func FuzzTemplate_Injective(f *testing.F) {
 	f.Add("a", "b", "c", "a:b", "", "c")
 	f.Add("1:2", "3", "4", "1", "2:3", "4")
@@ -112,8 +111,8 @@ func FuzzTemplate_Injective(f *testing.F) {
 	})
 }
 
-// FuzzTemplate_InjectiveUntyped checks for JSON values that keys are equal if and only if the texts
-// are equal, whatever the types are.
+// FuzzTemplate_InjectiveUntyped checks for JSON values that keys are equal if and only if the texts of the
+// values are equal, whatever their types are.
 func FuzzTemplate_InjectiveUntyped(f *testing.F) {
 	f.Add(`1`, `"1"`)
 	f.Add(`true`, `"true"`)
@@ -135,7 +134,7 @@ func FuzzTemplate_InjectiveUntyped(f *testing.F) {
 	})
 }
 
-// An integer or bool and the string that spells it make one key, whatever text follows them.
+// An integer or bool and the string that spells it have the same key, whatever text follows.
 func TestEncoding_UntypedSpelling(t *testing.T) {
 	t.Parallel()
 	for _, literal := range []string{"", "-x", ":x", "tail", "flat", "ruled", "x"} {
@@ -164,7 +163,7 @@ func TestEncoding_StrictAndSign(t *testing.T) {
 	}
 }
 
-// randomText returns a text of characters that keys have to distinguish.
+// randomText returns a random text of characters that keys have to distinguish.
 func randomText(r *rand.Rand) string {
 	const alphabet = `ab:%{}~#-/ äé` + "\x00\xff\n"
 	runes := []rune(alphabet)
@@ -175,7 +174,7 @@ func randomText(r *rand.Rand) string {
 	return b.String()
 }
 
-// Different values make different keys, whatever text surrounds them. The fuzz tests cover more of this.
+// Different values have different keys, whatever text surrounds them. The fuzz tests check more values.
 func TestEncoding_DifferentValuesDifferentKeys(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2)) // a fixed seed
@@ -199,7 +198,7 @@ func TestEncoding_DifferentValuesDifferentKeys(t *testing.T) {
 	}
 }
 
-// A value is encoded where necessary, and otherwise readable in the key.
+// A value is readable in the key. Only characters that need it are encoded.
 func TestEncoding_Samples(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ template, value, want string }{
@@ -252,7 +251,7 @@ func TestEncoding_Samples(t *testing.T) {
 	}
 }
 
-// A key that is too long keeps its head. Differences after the head still make different keys.
+// A key that is too long keeps its beginning. Values that differ after it still have different keys.
 func TestEncoding_LongKeys(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{64, 65, 100, 512} {
@@ -273,7 +272,7 @@ func TestEncoding_LongKeys(t *testing.T) {
 	}
 }
 
-// A client cannot spell the key of a rule with other colons: no value adds a colon to a key.
+// No value adds a colon to a key, so a client cannot construct a key with other colons.
 func TestEncoding_ValuesAddNoColon(t *testing.T) {
 	t.Parallel()
 	const sent = "42:refund:1"
@@ -302,8 +301,8 @@ func TestEncoding_ValuesAddNoColon(t *testing.T) {
 	}
 }
 
-// Within a field, a value may spell the text that another template has there, as the package comment
-// explains. Separate literal fields distinguish the templates.
+// Within a field, a value may be equal to the text of another template, as the package comment explains.
+// Separate literal fields distinguish the templates.
 func TestEncoding_ValuesMaySpellFields(t *testing.T) {
 	t.Parallel()
 	const one, other = `#{path.orderId}`, `#{path.orderId}-#{path.shop}`
@@ -324,8 +323,8 @@ func TestEncoding_ValuesMaySpellFields(t *testing.T) {
 	}
 }
 
-// A text with a colon that a template adds to a value is literal text: all spellings of a key are the
-// same lock.
+// A text with a colon that an expression adds to a value counts as literal text. So all spellings of a
+// template yield the same key.
 func TestCompile_SumsWithColons(t *testing.T) {
 	t.Parallel()
 	const id = "4:2"
@@ -356,8 +355,8 @@ func TestCompile_SumsWithColons(t *testing.T) {
 	}
 }
 
-// Two sums need text between them, and so do two values of a sum. The positions count from the start
-// of the template.
+// There must be text between two sums and between the values of a sum. Positions count from the start of the
+// template.
 func TestCompile_SumsWithColonsErrors(t *testing.T) {
 	t.Parallel()
 	for template, column := range map[string]int{

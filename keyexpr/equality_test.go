@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// comparables holds values of each kind for ==.
+// comparables contains values of each kind for ==.
 func comparables() []any {
 	return []any{
 		nil, "", "a", "1", "1.0", "true", 0, 1, -1, 1.0, 1.5, true, false, uint64(1 << 63),
@@ -25,7 +25,7 @@ func comparables() []any {
 	}
 }
 
-// == has the same result, or is refused, for both orders of its operands. Each value equals itself.
+// For both orders of its operands, == has the same result or is refused. Each value equals itself.
 func TestEqual_IsSymmetric(t *testing.T) {
 	t.Parallel()
 	c := (&hostile{expression: `body.a == body.b`}).condition(t)
@@ -86,7 +86,7 @@ func TestEqual_AgreesWithIn(t *testing.T) {
 	}
 }
 
-// Lists are compared as a whole, so that the order of elements does not decide whether the comparison
+// All elements of lists are compared. So it does not depend on the order of the elements whether a comparison
 // is refused.
 func TestEqual_ComparesWholeLists(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,7 @@ func TestError_Unknown(t *testing.T) {
 	}
 }
 
-// The message of a problem contains no character that a terminal executes, and its caret is in the
-// right place.
+// The message of a problem contains no control characters, and its caret is in the right place.
 func TestError_ShowsInvisibleCharacters(t *testing.T) {
 	t.Parallel()
 	for template, want := range map[string]string{
@@ -49,15 +48,15 @@ func TestError_ShowsInvisibleCharacters(t *testing.T) {
 	}
 }
 
-// wrappings put an operand into a larger expression, on several lines and next to characters of
-// several bytes. @ stands for the operand.
+// wrappings contains larger expressions around an operand, with several lines and characters of several
+// bytes. @ stands for the operand.
 var wrappings = []string{
 	`@`, ` @ `, `"b:" + @`, `upper(@)`, `(@)`, `@ ?? "ü"`, `"ünï" + @`, "path.orderId +\n\t@", `string(@)`, `[1, @][0]`, `{"→": @}["→"]`, `not @`, `-@`, `@ == "漢字" ? 1 : 2`,
 	`path.orderId == "→" ? @ : "x"`, `map(["ä"], @)`, `any(body.xs, # == @)`, "\n\n@\n", `"\u00e9" in [@]`,
 	"/* ü */ @", "// →\n@", `1 < 2 and @`, `first([@])`, `@ | string()`, `body.a ?? (@)`,
 }
 
-// beforeParts are texts before the part in a template.
+// beforeParts contains texts before the part of a template.
 var beforeParts = []string{``, `a:`, `ключ:`, `#{path.orderId}:`, `→#{path.shop}→`, `#{"ü" + method}:`, "{}:"}
 
 // The position of an unknown name is correct in every expression, and the caret is under the name.
@@ -90,7 +89,7 @@ func TestError_PositionInExpressions(t *testing.T) {
 		checkCaret(t, problem, name)
 	}
 	if found < tries*8/10 {
-		t.Errorf("only %d of %d templates say that the name is unknown", found, tries)
+		t.Errorf("only %d of %d templates report the unknown name", found, tries)
 	}
 }
 
@@ -116,7 +115,7 @@ func TestError_PositionInConditions(t *testing.T) {
 		}
 	}
 	if all := len(wrappings) * len(wrappings); found < all*9/10 {
-		t.Errorf("only %d of %d conditions say that the name is unknown", found, all)
+		t.Errorf("only %d of %d conditions report the unknown name", found, all)
 	}
 }
 
@@ -166,7 +165,7 @@ func TestError_PositionInTruncatedTemplates(t *testing.T) {
 				}
 				problem, ok := errors.AsType[*keyexpr.Error](err)
 				if !ok {
-					t.Fatalf("%q: %v is no *Error", template, err)
+					t.Fatalf("%q: %v is not an *Error", template, err)
 				}
 				lines := strings.Split(template, "\n")
 				if problem.Line < 1 || problem.Line > len(lines) || problem.Column < 1 || problem.Column > utf8.RuneCountInString(lines[problem.Line-1])+1 {

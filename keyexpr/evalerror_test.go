@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// failingRequests are templates and requests that yield no key. Each message shows an operator which
-// part failed and, where that helps, what to write.
+// failingRequests contains templates and requests that yield no key. Each message shows an operator the part
+// that failed and, if helpful, what to write.
 var failingRequests = []struct {
 	template string
 	request  request
@@ -96,7 +96,7 @@ var failingRequests = []struct {
 	{`o:#{body.a}`, body(`{"a": "` + strings.Repeat("x", 5000) + `"}`)},
 	{`o:#{lower(body.a)}`, body(`{"a": "` + strings.Repeat("x", 5000) + `"}`)},
 	{`o:#{any(body.a, # in body.b) ? 1 : 2}`, body(`{"a": [` + strings.Repeat("1,", 999) + `1], "b": [` + strings.Repeat("2,", 999) + `2]}`)},
-	// the application's fault
+	// faults of the application
 	{`o:#{principal}`, request{}},
 	{`o:#{principal}`, request{principal: ""}},
 	{`o:#{principal ?? "none"}`, request{}},
@@ -113,7 +113,7 @@ func TestEvalError_Messages(t *testing.T) {
 			continue
 		}
 		if failure.Template != tt.template || strings.Contains(err.Error(), "$") {
-			t.Errorf("%s: got %v, which names another template or something internal", tt.template, err)
+			t.Errorf("%s: got %v, which contains another template or an internal name", tt.template, err)
 		}
 		b.WriteString("=== " + tt.template + " " + shortened(tt.request.body) + "\n" + failure.Reason.String() + ": " + err.Error() + "\n")
 	}
@@ -139,7 +139,7 @@ func TestEvalError_ShowsNoValue(t *testing.T) {
 	for _, tt := range failingRequests {
 		for _, r := range requests {
 			if _, err := compile(t, tt.template).Keys(r.env(t)); err != nil && strings.Contains(err.Error(), secret) {
-				t.Errorf("%s shows what was sent: %v", tt.template, err)
+				t.Errorf("%s shows a value of the request: %v", tt.template, err)
 			}
 		}
 	}
@@ -203,7 +203,7 @@ func TestReason_String(t *testing.T) {
 	}
 }
 
-// operands have the same digits in a value of each type that an expression can read.
+// operands contains a value of each type that an expression can read, all with the same digits.
 func operands() []any {
 	return []any{
 		"4111-1111", 41111111, -41111111, 4111.1111, uint64(11111111111111111111), json.Number("41111111111111111111111"),

@@ -34,8 +34,8 @@ func outcomeOf(template *keyexpr.Template, env keyexpr.Env) (got string) {
 	return strings.Join(keys, " ")
 }
 
-// An evaluation leaves no state to the next one, however it ended: with a key, an error of the
-// expression, an exceeded limit, or a panic of the application.
+// An evaluation does not affect the next one, however it ends: with a key, an error of the expression, an
+// exceeded limit, or a panic of the application.
 func TestEvaluation_LeavesNoState(t *testing.T) {
 	t.Parallel()
 	template := compile(t, `o:#{string(body.id) + "-" + string(len(map(body.xs, # + 1)) + int(path.orderId))}`)
@@ -89,7 +89,7 @@ func TestEvaluation_NewErrorEachTime(t *testing.T) {
 	}
 }
 
-// Callers may change the keys of a list.
+// Callers may modify the returned keys of a list.
 func TestEvaluation_KeysBelongToCaller(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{`o:#{body.ids[:]}`, `o:#{["a", "b"]}`, `o:#{path.orderId}`} {

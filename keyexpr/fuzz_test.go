@@ -19,8 +19,8 @@ func decodeJSON(text string) (any, bool) {
 	return v, true
 }
 
-// FuzzCompile compiles anything, evaluates what compiles, and expects an *Error
-// or an *EvalError, never a panic, an empty key or an unbounded one.
+// FuzzCompile compiles any text and evaluates valid templates. Each failure is an *Error or an *EvalError,
+// and there is never a panic, an empty key or a key that is too long.
 func FuzzCompile(f *testing.F) {
 	for _, source := range badTemplates {
 		f.Add(source)
@@ -38,14 +38,14 @@ func FuzzCompile(f *testing.F) {
 		template, err := keyexpr.Compile(source, schema)
 		if err != nil {
 			if _, ok := errors.AsType[*keyexpr.Error](err); !ok {
-				t.Fatalf("%q: %v is no *Error", source, err)
+				t.Fatalf("%q: %v is not an *Error", source, err)
 			}
 			return
 		}
 		for _, env := range envs {
 			keys, err := template.Keys(env)
 			if _, ok := errors.AsType[*keyexpr.EvalError](err); err != nil && !ok {
-				t.Fatalf("%q: %v is no *EvalError", source, err)
+				t.Fatalf("%q: %v is not an *EvalError", source, err)
 			}
 			for _, key := range keys {
 				if key == "" || len(key) > keyexpr.DefaultMaxLength {
@@ -69,14 +69,14 @@ func FuzzCompileCondition(f *testing.F) {
 		condition, err := keyexpr.CompileCondition(source, schema)
 		if err != nil {
 			if _, ok := errors.AsType[*keyexpr.Error](err); !ok {
-				t.Fatalf("%q: %v is no *Error", source, err)
+				t.Fatalf("%q: %v is not an *Error", source, err)
 			}
 			return
 		}
 		for _, env := range envs {
 			if _, err := condition.Eval(env); err != nil {
 				if _, ok := errors.AsType[*keyexpr.EvalError](err); !ok {
-					t.Fatalf("%q: %v is no *EvalError", source, err)
+					t.Fatalf("%q: %v is not an *EvalError", source, err)
 				}
 			}
 		}

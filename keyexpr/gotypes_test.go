@@ -244,7 +244,7 @@ type inner struct {
 	Deep *inner
 }
 
-// wide has a field of every Go type that an expression can read.
+// wide has fields of all Go types that an expression can read.
 type wideStruct struct {
 	I8     int8
 	I16    int16
@@ -564,7 +564,7 @@ func TestGoType_Pointers(t *testing.T) {
 	}
 }
 
-// holder has documents in fields of interface types.
+// holder has fields of interface types for documents.
 type holder struct {
 	Doc   any
 	Docs  []any
@@ -592,7 +592,7 @@ func document(random *rand.Rand, depth int) any {
 	return m
 }
 
-// questions are expressions about a document, which @ stands for.
+// questions contains expressions about a document. @ stands for the document.
 var questions = []string{
 	`@`, `@.a`, `@.a.b`, `@.xs[0]`, `@.xs[-1].id`, `@[0]`, `@["a"]["b"]`, `@[:]`, `@.xs[:]`, `map(@, #)`, `map(@.xs, .id)`, `filter(@.xs, # == 42)`, `len(@)`, `len(@.xs)`,
 	`keys(@)`, `"a" in @`, `"a" in @.a`, `42 in @.xs`, `@ == nil`, `@.a == @.b`, `@.a ?? "none"`, `@.xs[0].a ?? @.id ?? "none"`, `string(@.id)`, `@.id + 1`, `"x" + @.id`,
@@ -600,8 +600,8 @@ var questions = []string{
 	`@.a ? 1 : 2`, `@.id > 7 ? 1 : 2`,
 }
 
-// A document in a Go interface yields the same keys as the document in a variable, which is converted
-// as a whole.
+// A document in a Go interface yields the same keys as the same document in a variable. Only the document in
+// the variable is converted as a whole.
 func TestGoType_InterfaceReadsLikeDocument(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t, keyexpr.Variable{Name: "in", Type: keyexpr.TypeFor[holder]()}, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()})
@@ -669,8 +669,8 @@ func TestGoType_DoesNotChangeDocuments(t *testing.T) {
 	}
 }
 
-// An expression can look up one entry of a Go map with many entries, and cannot list them. The place
-// of the map and its static type do not matter.
+// An expression can look up an entry of a large Go map but cannot list its entries. That does not depend on
+// the place or the static type of the map.
 func TestGoType_LargeMaps(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[holder](t)
@@ -732,7 +732,7 @@ type (
 	}
 )
 
-// A value that may have one of two types has a known field only if both are the same type.
+// If a value may have one of two types, its fields are known only if both types are the same.
 func TestGoType_UnifiesTwoTypes(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[mixed](t)

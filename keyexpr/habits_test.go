@@ -20,8 +20,8 @@ func problemOf(tb testing.TB, template string, schema *keyexpr.Schema) *keyexpr.
 	return problem
 }
 
-// A suggestion is the expression that the user meant, wherever the name stands. The golden files have
-// more of them.
+// The suggestion is the intended expression, wherever the wrong name is. The golden files contain more
+// suggestions.
 func TestSuggestion_Request(t *testing.T) {
 	t.Parallel()
 	schema := requestSchema(t)
@@ -170,7 +170,7 @@ func TestSuggestion_Request(t *testing.T) {
 	}
 }
 
-// A suggestion compiles if it is a whole template or expression.
+// Every suggestion that is a whole template or expression compiles.
 func TestSuggestion_Compiles(t *testing.T) {
 	t.Parallel()
 	schema := requestSchema(t)
@@ -233,7 +233,7 @@ func TestSuggestion_Argument(t *testing.T) {
 	}
 }
 
-// A message lists all names if there are few, and the first of many.
+// A message lists all names if there are few. Otherwise it lists the first ones.
 func TestSuggestion_Listing(t *testing.T) {
 	t.Parallel()
 	keyed := func(names ...string) *keyexpr.Schema {

@@ -128,7 +128,7 @@ func wideElements(n int) object {
 	return object{"xs": list(n, max(n/1000, 4), func(i int) any { return strings.Repeat("Ⱥ", max(n/1000, 4)/2) + itoa(i) })}
 }
 
-// hostiles has at least one sample for each function and operator whose operands can be long.
+// hostiles contains at least one sample for each function and operator whose operands can be long.
 var hostiles = []hostile{
 	{"+", `body.a + body.a != body.b`, texts},
 	{"+ in a loop", `any(body.xs, # + body.a == "x")`, longElements},

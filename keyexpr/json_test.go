@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// A number close to zero is slow to parse. It stops the decoding, so only one is parsed.
+// A number close to zero is slow to parse. DecodeJSON stops at the first one, so it parses only one.
 func TestDecodeJSON_NumbersNextToZero(t *testing.T) {
 	t.Parallel()
 	for number, refused := range map[string]bool{
@@ -138,7 +138,7 @@ func TestDecodeJSON_NamesInAnyCase(t *testing.T) {
 	}
 }
 
-// An expression whose result would depend on the case of names is refused.
+// An expression whose result depends on the case of names is refused.
 func TestDecodeJSON_RefusesDependenceOnCase(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []sample{
@@ -179,7 +179,7 @@ func TestDecodeJSON_KeysInLowerCase(t *testing.T) {
 	}
 }
 
-// A marshaled object has the names that the client sent.
+// A marshaled object has the same names as the object that the client sent.
 func TestDecodeJSON_MarshalsAsSent(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{`{}`, `{"ID":1,"a":{"B":[{"C":null}]}}`, `[{"X":"y"}]`, `{"n":18446744073709551615,"s":"ü"}`} {
@@ -211,7 +211,7 @@ func FuzzDecodeJSON(f *testing.F) {
 			return
 		}
 		if !utf8.Valid(document) {
-			t.Fatalf("%q is taken", document)
+			t.Fatalf("%q was accepted", document)
 		}
 		shown, err := json.Marshal(got)
 		if _, infinite := errors.AsType[*json.UnsupportedValueError](err); infinite { // 1e700 is infinite, see FromJSONNumber
@@ -228,7 +228,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	})
 }
 
-// DecodeJSON folds names to one if and only if encoding/json reads them into one field.
+// DecodeJSON treats two names as equal if and only if encoding/json reads them into the same field.
 func TestDecodeJSON_FoldsLikeEncodingJSON(t *testing.T) {
 	t.Parallel()
 	for r := rune(1); r <= unicode.MaxRune; r++ {
@@ -238,14 +238,14 @@ func TestDecodeJSON_FoldsLikeEncodingJSON(t *testing.T) {
 		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
 			document := `{"` + string(r) + `": 1, "` + string(other) + `": 2}`
 			if _, err := keyexpr.DecodeJSON([]byte(document)); err == nil {
-				t.Errorf("%q and %q are two names", r, other)
+				t.Errorf("%q and %q are different names", r, other)
 			}
 		}
 	}
 	for _, names := range [][2]string{{"i", "İ"}, {"i", "ı"}, {"ss", "ß"}, {"a", "á"}, {"a", "ａ"}} {
 		document := `{"` + names[0] + `": 1, "` + names[1] + `": 2}`
 		if _, err := keyexpr.DecodeJSON([]byte(document)); err != nil {
-			t.Errorf("%q are one name: %v", names, err)
+			t.Errorf("%q are the same name: %v", names, err)
 		}
 	}
 }

@@ -24,15 +24,15 @@ const languageBody = `{
 	"m1": {"b": 1, "a": 2}, "m2": {"a": 2, "b": 1}, "m3": {"a": 2}
 }`
 
-// outcome returns the keys that an expression yields for languageBody, or a ! and the reason why it
-// yields none.
+// outcome returns the keys that an expression yields for languageBody, or "!" and the reason if it yields
+// none.
 func outcome(tb testing.TB, expression string) string {
 	tb.Helper()
 	template, err := keyexpr.Compile("#{"+expression+"}", requestSchema(tb))
 	if err != nil {
 		problem, ok := errors.AsType[*keyexpr.Error](err)
 		if !ok {
-			tb.Fatalf("%s: %v is no *Error", expression, err)
+			tb.Fatalf("%s: %v is not an *Error", expression, err)
 		}
 		return "refused: " + problem.Message
 	}
@@ -321,7 +321,7 @@ func TestLanguage_Lookups(t *testing.T) {
 		{`path["nothing"]`, "refused: path parameter nothing does not exist: there are orderId, shop"},
 		{`path.orderId[:]`, "42"},
 		{`method[:]`, "POST"},
-		// what is made by the expression
+		// values that the expression creates
 		{`keys(body.m1)[-1]`, "b"},
 		{`(body.t ? body.xs : body.text)[:]`, "1 2 3"},
 		{`(body.f ? body.xs : body.text)[:]`, "!wrong_type"},
@@ -360,7 +360,7 @@ func TestLanguage_Membership(t *testing.T) {
 	})
 }
 
-// A name with hyphens, a method and a call of another language are errors that say so.
+// For names with hyphens, and for methods and calls of other languages, the message explains the mistake.
 func TestLanguage_Habits(t *testing.T) {
 	t.Parallel()
 	checkSamples(t, []sample{
@@ -520,10 +520,10 @@ func TestLanguage_DefaultOfPresentValue(t *testing.T) {
 	}
 }
 
-// isList reports whether got differs from bare only because ?? made the element type of a list unknown.
+// isList reports whether got differs from bare only because the element type of a list is unknown under ??.
 func isList(bare, got string) bool { return strings.Contains(bare, " ") && got == "!wrong_type" }
 
-// A predicate can read its element and the variables around it, but not the element of a loop that has ended.
+// A predicate can read its element and the variables outside it, but not the element of an earlier loop.
 func TestLanguage_Scopes(t *testing.T) {
 	t.Parallel()
 	checkSamples(t, []sample{

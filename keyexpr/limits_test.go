@@ -44,7 +44,7 @@ func worstAccepted(tb testing.TB, h *hostile, c *keyexpr.Condition, size int) (e
 	return h.env(low), true
 }
 
-// For all values, an expression allocates little, accepted or not, and has the same result each time.
+// An expression allocates little for all values, accepted or refused, and has the same result each time.
 func TestLimits_HostileValues(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	const most = 2 << 20
 	for i := range hostiles {
@@ -66,13 +66,13 @@ func TestLimits_HostileValues(t *testing.T) { //nolint:paralleltest // counts wh
 	}
 }
 
-// A request of ordinary size may use everything that a client can make long.
+// Ordinary requests never reach the limits, whatever a client can make long in them.
 func TestLimits_AdmitOrdinaryRequests(t *testing.T) {
 	t.Parallel()
 	for i := range hostiles {
 		h := &hostiles[i]
 		if isRefused(t, h.condition(t), h.env(250)) {
-			t.Errorf("%s: 250 bytes are refused", h.name)
+			t.Errorf("%s: a request of 250 bytes is refused", h.name)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func TestLimits_Message(t *testing.T) {
 	}
 }
 
-// A refused evaluation does not reduce the room of the next one.
+// A refused evaluation does not reduce the limits of the next one.
 func TestLimits_ResetForEachRequest(t *testing.T) {
 	t.Parallel()
 	template := compile(t, `order:#{map(body.ids, # + "-")}`)
@@ -174,7 +174,7 @@ func TestLimits_ResetForEachRequest(t *testing.T) {
 	}
 }
 
-// The parts of a template share the limits, and so do long keys.
+// The parts of a template share the limits. Long keys count towards them, too.
 func TestLimits_PartsShareRoom(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	long := strings.Repeat("é", 2000)
 	ids := func(element func(i int) any) []any { return list(8000, 8, element) }

@@ -201,8 +201,8 @@ func (a recordingEnv) Items(slot int, key string) ([]string, error) {
 	return a.Values.Items(slot, key)
 }
 
-// A template reads only the variables that Uses and Variables report. An adapter relies on that: it
-// reads the body of a request only if the body is one of them.
+// A template reads only the variables that Uses and Variables report. An adapter relies on that: it reads the
+// body of a request only if they report the body.
 func TestTemplate_ReadsOnlyUsedVariables(t *testing.T) {
 	t.Parallel()
 	schema := requestSchema(t)
@@ -252,7 +252,7 @@ func TestTemplate_IgnoresUnusedVariables(t *testing.T) {
 	}
 }
 
-// The keys of a list are the keys of its elements, sorted, each once.
+// The keys of a list are the keys of its elements, sorted and without duplicates.
 func TestTemplate_KeysOfElements(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
@@ -282,7 +282,8 @@ func TestTemplate_KeysOfElements(t *testing.T) {
 	}
 }
 
-// An error of any part names the template: a part before or after a list, or the list itself.
+// The error of any part contains the template, whether the part is before a list, after it, or the list
+// itself.
 func TestTemplate_FailingPart(t *testing.T) {
 	t.Parallel()
 	const template = `o:#{path.shop}:#{body.ids[:]}:#{query.id}`
@@ -344,7 +345,7 @@ func TestTemplate_Uses(t *testing.T) {
 			t.Errorf("%s: its source is %s", source, template)
 		}
 		if _, constant := template.Constant(); constant != (want == "") {
-			t.Errorf("%s: constant is %v", source, constant)
+			t.Errorf("%s: constant: %v", source, constant)
 		}
 		if expression, ok := strings.CutPrefix(source, "#{"); ok && strings.Count(source, "#{") == 1 {
 			checkConditionUses(t, "("+strings.TrimSuffix(expression, "}")+") != nil", want)
@@ -429,7 +430,7 @@ func TestTemplate_ReadsBodyOnlyIfUsed(t *testing.T) {
 	}
 }
 
-// A panic of the application is not an error of the request. It passes through every method.
+// A panic of the application is not an error of the request, so no method recovers it.
 func TestTemplate_PanicOfEnv(t *testing.T) {
 	t.Parallel()
 	s := requestSchema(t)

@@ -78,7 +78,7 @@ func TestTemplate_OneInstantOneKey(t *testing.T) {
 	}
 }
 
-// RFC 3339 cannot write a zone with seconds, as before 1900. The instant has a text in UTC.
+// RFC 3339 cannot express a zone offset with seconds, as before 1900. The text of such an instant is in UTC.
 func TestTemplate_ZoneWithSeconds(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("LMT", 3208)
@@ -236,7 +236,8 @@ func TestArgument_ValuesInInterfaces(t *testing.T) {
 	}
 }
 
-// Databases and handlers trim white space at the ends of a value. Keys would not, so it is refused.
+// Databases and handlers trim white space at the ends of a value, but keys do not. So such white space is
+// refused.
 func TestTemplate_WhiteSpaceAtEndsOfValue(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{" 42", "42 ", "42\t", "\n42", "42\u00a0", "\u300042", " ", "42\u0085"} {
@@ -252,7 +253,7 @@ func TestTemplate_WhiteSpaceAtEndsOfValue(t *testing.T) {
 			continue
 		}
 		if got, err := compile(t, `order:#{trim(path.orderId)}`).Key(path(id).env(t)); err != nil || got != "order:42" {
-			t.Errorf("trimmed %q: got %q, %v", id, got, err)
+			t.Errorf("trim of %q: got %q, %v", id, got, err)
 		}
 	}
 	for id, want := range map[string]string{"4 2": "order:4 2", "4\u00a02": "order:4%C2%A02", "42\u200b": "order:42%E2%80%8B", "\ufeff42": "order:%EF%BB%BF42", "e\u0301": "order:e\u0301"} {

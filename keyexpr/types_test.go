@@ -128,7 +128,7 @@ func TestArgument(t *testing.T) {
 		})
 	}
 	if _, err := keyexpr.Argument(nil, keyexpr.Variable{Name: "in", Type: keyexpr.TypeFor[string]()}); err == nil {
-		t.Error("a second variable in is taken")
+		t.Error("a second variable named in was accepted")
 	}
 }
 
@@ -160,7 +160,7 @@ func checkConditionUses(t *testing.T, expression, want string) {
 	}
 }
 
-// Values returns the values that it contains, and nil for other slots.
+// Values returns its values, and nil for other slots.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	v := keyexpr.Values{"a", entries{"k": {"x", "y"}}, 3}

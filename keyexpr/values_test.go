@@ -23,7 +23,7 @@ type identified struct {
 	List   []any
 }
 
-// One id yields one key, whatever its place and type: its text is its identity.
+// One id yields one key, whatever its place and type are, because only its text counts.
 func TestTemplate_OneIDOneKey(t *testing.T) {
 	t.Parallel()
 	in := identified{Text: "42", Signed: 42, Small: 42, List: []any{"42", 42, uint8(42), 42.0}}
@@ -67,8 +67,8 @@ func TestTemplate_Numbers(t *testing.T) {
 	}
 }
 
-// The text of a Go number is the text of its value: a claim that was decoded as float64 is the integer
-// that it holds, if it holds one exactly.
+// The text of a Go number is the text of its value. So a claim that was decoded as a float64 has the text of
+// an integer if it contains that integer exactly.
 func TestTemplate_GoFloats(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[any]string{
@@ -109,7 +109,7 @@ func TestFromJSONNumber(t *testing.T) {
 	}
 }
 
-// An Env may return integers and floats of any Go type: one number yields one key.
+// An Env may return integers and floats of any Go type. The same number always yields the same key.
 func TestTemplate_ValuesOfAllGoTypes(t *testing.T) {
 	t.Parallel()
 	template := compile(t, `#{body.id}`)

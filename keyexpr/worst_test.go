@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The most expensive values that are accepted. ms counts CPU time, including the garbage collector,
-// and may be 10; MiB may be 4. Both are for each MiB of the request.
+// BenchmarkWorstAccepted measures the most expensive accepted values, per MiB of the request. The limits are
+// 10 ms of CPU time, including the garbage collector, and 4 MiB of memory.
 func BenchmarkWorstAccepted(b *testing.B) {
 	for _, size := range []int{34_000, 1 << 20} {
 		for i := range hostiles {

@@ -102,7 +102,7 @@ func TestAcquire_WaitersAndHandOff(t *testing.T) {
 			}
 		}
 		if handed != 2 {
-			t.Errorf("%d spans have the event handed_over, want two: the hold that gave the lock and the acquisition that got it", handed)
+			t.Errorf("%d spans have the event handed_over, want the hold that passed the lock on and the acquisition that got it", handed)
 		}
 	})
 }

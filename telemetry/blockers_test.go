@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// A waiter is linked to the hold that blocked it first and, if that is another hold, to the hold that blocked it last.
+// A waiter is linked to the hold that blocked it first and to the hold that blocked it last, if they differ.
 // Holders in other processes have no link.
 func TestBlockers_FirstAndLast(t *testing.T) {
 	t.Parallel()
@@ -57,8 +57,8 @@ func TestBlockers_LinkLeadsToHoldSpan(t *testing.T) {
 	}
 }
 
-// A hold is still found shortly after it ended, because the observers of the next holder may run after its end. Many
-// holds later it is forgotten, even if it was lost and never released.
+// A hold is still found shortly after its end, because the observers of the next holder may run later. It is
+// forgotten after many other holds, even if it was lost and never released.
 func TestBlockers_EndedHold(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *harness, ctx context.Context, info core.HoldInfo){
@@ -104,8 +104,8 @@ func TestBlockers_HandoverAndReentry(t *testing.T) {
 	}
 }
 
-// Holds that pass the lock on have one holder field, one after the other. A waiter is linked to the holds that blocked it.
-// The last hold stays known when the earlier ones are forgotten.
+// Holds that pass the lock on share one holder field. A waiter is linked to the holds that blocked it. The
+// last hold stays known when the earlier holds are forgotten.
 func TestBlockers_SharedField(t *testing.T) {
 	t.Parallel()
 	t.Run("last hold stays known", func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestBlockers_SharedField(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t)
 		hold, info := h.holdOf(t.Context(), "a:1")
-		h.HoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true}) // to a hold whose span does not record
+		h.HoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true}) // the hold has a span that does not record
 		wantLinks(t, h.waitSince(t, time.Now().Add(time.Second), "a:1", "a:1"))
 	})
 }
@@ -168,7 +168,8 @@ func TestBlockers_UnrecordedSpan(t *testing.T) {
 	wantLinks(t, h.wait(t, "a:1", "a:1"))
 }
 
-// Of two callers of one process, the second is linked to the hold of the first, which passes the lock on to it.
+// Two callers of one process want the lock. The second one is linked to the hold of the first one, which
+// passes the lock on to it.
 func TestBlockers_PassedOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

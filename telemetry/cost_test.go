@@ -66,18 +66,18 @@ func benchmarkCostCalls(b *testing.B) {
 	b.ReportMetric(sampled.median()-both.median(), "sampled-over-sdk-ns")
 }
 
-// perTurn is how many acquisitions one turn has.
+// perTurn is the number of acquisitions in a turn.
 const perTurn = 32
 
-// variant is one of the setups that are compared.
+// variant is one of the compared setups.
 type variant struct {
 	name  string
 	turn  func() // perTurn acquisitions
 	spent []time.Duration
 }
 
-// takeTurns runs as many turns of each variant as the benchmark asks for, after one turn that does not count. The order within a
-// round changes.
+// takeTurns runs the turns of each variant that the benchmark requires, after one turn that does not count.
+// The order changes with each round.
 func takeTurns(b *testing.B, variants ...*variant) {
 	b.Helper()
 	for _, v := range variants {
@@ -93,7 +93,7 @@ func takeTurns(b *testing.B, variants ...*variant) {
 	}
 }
 
-// median returns how long one acquisition took in the median turn, in nanoseconds.
+// median returns the time of one acquisition in the median turn, in nanoseconds.
 func (v *variant) median() float64 {
 	slices.Sort(v.spent)
 	return float64(v.spent[len(v.spent)/2].Nanoseconds()) / perTurn
@@ -220,7 +220,7 @@ func tracers(s sdktrace.Sampler) trace.TracerProvider {
 	return sdktrace.NewTracerProvider(sdktrace.WithSampler(s), sdktrace.WithSpanProcessor(discard{}))
 }
 
-// discard stands in for a batching exporter, which only copies and queues.
+// discard stands for a batching exporter, which only copies and queues spans.
 type discard struct{}
 
 func (discard) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
@@ -228,7 +228,7 @@ func (discard) OnEnd(sdktrace.ReadOnlySpan)                     {}
 func (discard) Shutdown(context.Context) error                  { return nil }
 func (discard) ForceFlush(context.Context) error                { return nil }
 
-// calls are the notifications of core about one uncontended acquisition and its hold.
+// calls contains the notifications of core about an uncontended acquisition and its hold.
 type calls struct {
 	acquisition core.Acquisition
 	acquired    core.AcquireResult

@@ -36,7 +36,7 @@ func TestDeclared_SeriesBeginAtZero(t *testing.T) {
 		h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", cause, "strategy", strategy)
 	}
 	if n := len(seriesOf(h.collect(t)["distributed_lock.failures"])); n != 5 {
-		t.Errorf("%d series of failures: causes that the rule cannot have, and callers that leave, have none", n)
+		t.Errorf("%d series of failures, want none for callers that leave and for causes that the rule cannot have", n)
 	}
 	for _, reason := range []string{"proceed", "disabled"} {
 		h.want(t, 0, "distributed_lock.unlocked", "rule", "pay", "kind", "reentrant", "reason", reason)
@@ -156,7 +156,7 @@ func TestDeclared_Failures(t *testing.T) {
 	}
 }
 
-// If another kind of lock has the key, the acquisition finds out, and its wait counts once.
+// If another kind of lock has the key, the acquisition fails with that error, and its wait counts once.
 func TestDeclared_KeyOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -241,8 +241,8 @@ func TestDeclared_DebounceRemoved(t *testing.T) {
 	}
 }
 
-// The times of a rule are reported from when it comes into force until it is retracted. Rules with the same labels report the
-// shorter times. A rule without a time has no series.
+// The times of a rule are reported while it is in force. Of rules with the same labels, the shorter times are
+// reported. A rule without a time has no series.
 func TestDeclared_Times(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// TestDoc_Metrics compares the table of metrics in doc.go with [telemetry.Metrics]. If it fails, it prints the table to
-// paste.
+// TestDoc_Metrics compares the table of metrics in doc.go with [telemetry.Metrics]. If it fails, it prints
+// the right table.
 func TestDoc_Metrics(t *testing.T) {
 	t.Parallel()
 	metrics := [][]string{{"metric", "type", "unit", "labels", "meaning"}}
@@ -38,7 +38,7 @@ func TestDoc_Metrics(t *testing.T) {
 	}
 }
 
-// commentTable returns a table as a comment has it.
+// commentTable returns a table in the form of a comment.
 func commentTable(rows [][]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -49,7 +49,8 @@ func commentTable(rows [][]string) string {
 	return "//\t" + strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\n", "\n//\t") + "\n"
 }
 
-// TestDoc_Spans compares the attributes and events in doc.go with the attributes and events of spans after every event.
+// TestDoc_Spans causes every event and compares the attributes and events in doc.go with those that the spans
+// have.
 func TestDoc_Spans(t *testing.T) {
 	t.Parallel()
 	h, raw := newHarness(t), newHarness(t, telemetry.WithRawKeys())
@@ -96,7 +97,7 @@ func firstWords(t *testing.T, text, begin string) (rows []string) {
 	return rows
 }
 
-// TestDoc_Outcomes compares the lists of outcomes in doc.go with the possible outcomes.
+// TestDoc_Outcomes compares the outcomes in doc.go with the possible outcomes.
 func TestDoc_Outcomes(t *testing.T) {
 	t.Parallel()
 	text := docText(t)
@@ -117,7 +118,7 @@ func TestDoc_Outcomes(t *testing.T) {
 	} {
 		found := regexp.MustCompile(list.pattern).FindStringSubmatch(flat)
 		if found == nil {
-			t.Errorf("doc.go has no outcomes %s", what)
+			t.Errorf("doc.go has no list of outcomes %s", what)
 			continue
 		}
 		got := strings.Split(strings.ReplaceAll(strings.TrimSpace(found[1]), " and ", ", "), ", ")
@@ -149,7 +150,7 @@ func TestDoc_Logs(t *testing.T) {
 		if before, again := got[row]; again && before.level != level {
 			t.Errorf("%q has the levels %s and %s", msg, before.level, level)
 		}
-		keys := slices.AppendSeq(strings.Fields(got[row].keys), maps.Keys(r)) // of all records of the row
+		keys := slices.AppendSeq(strings.Fields(got[row].keys), maps.Keys(r)) // the keys of all records of the row
 		slices.Sort(keys)
 		got[row] = record{level, strings.Join(slices.Compact(keys), " ")}
 	}
@@ -160,7 +161,7 @@ func TestDoc_Logs(t *testing.T) {
 	}
 }
 
-// rowOf returns the longest message of the table that begins msg.
+// rowOf returns the longest message in the table that is a prefix of msg.
 func rowOf(rows map[string]record, msg string) string {
 	found := ""
 	for row := range rows {

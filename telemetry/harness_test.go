@@ -109,7 +109,7 @@ type harness struct {
 
 	reader *sdkmetric.ManualReader
 	spans  *tracetest.SpanRecorder
-	tracer trace.Tracer // of the application, like the tracer of otelgin
+	tracer trace.Tracer // the tracer of the application, like the tracer of otelgin
 	logs   *logBuffer
 }
 
@@ -167,7 +167,7 @@ func collectFrom(t *testing.T, reader *sdkmetric.ManualReader, want string) map[
 	return found
 }
 
-// value returns the value of one series: of a histogram the count.
+// value returns the value of a series. For a histogram it returns the count.
 func (h *harness) value(t *testing.T, metric string, labels ...string) (float64, bool) {
 	t.Helper()
 	return seriesOf(h.collect(t)[metric])[labelsOf(labels)].value()
@@ -189,7 +189,7 @@ type sample struct {
 
 func (s sample) value() (float64, bool) { return s.number, s.exists }
 
-// labelsOf returns the set of labels of names and values in turns, such as "rule", "pay", "kind", "reentrant".
+// labelsOf returns the labels for alternating names and values, such as "rule", "pay", "kind", "reentrant".
 func labelsOf(pairs []string) attribute.Distinct {
 	kvs := make([]attribute.KeyValue, 0, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
@@ -222,7 +222,7 @@ func seriesOf(m metricdata.Metrics) map[attribute.Distinct]sample {
 	return all
 }
 
-// span returns the ended span of a name. It fails if there is not exactly one.
+// span returns the ended span with a name. The test fails unless exactly one exists.
 func (h *harness) span(t *testing.T, name string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	var found []sdktrace.ReadOnlySpan
@@ -237,7 +237,7 @@ func (h *harness) span(t *testing.T, name string) sdktrace.ReadOnlySpan {
 	return found[0]
 }
 
-// attrs returns the attributes of a span, without their common prefix.
+// attrs returns the attributes of a span without their common prefix.
 func attrs(s sdktrace.ReadOnlySpan) map[string]any {
 	m := make(map[string]any)
 	for _, kv := range s.Attributes() {

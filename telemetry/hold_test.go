@@ -124,8 +124,8 @@ func TestHold_LossAfterRelease(t *testing.T) {
 	h.want(t, 1, "distributed_lock.lost", "rule", "pay", "kind", "reentrant")
 }
 
-// A hold whose client was closed is not lost: its key stays in Redis for the lease. So no metric of losses counts it. One
-// warning names the hold.
+// If a client is closed, its holds are not lost, because their keys stay in Redis until the leases expire. So
+// no metric of losses counts them. One warning names the hold.
 func TestHold_LeftByClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestHold_LeftByClose(t *testing.T) {
 		h.want(t, 1, "distributed_lock.hold.duration", "rule", "pay", "kind", "reentrant", "outcome", "left")
 		h.want(t, 0, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
 		if left, ok := h.value(t, "distributed_lock.lease.remaining.ratio", "rule", "pay", "kind", "reentrant"); ok {
-			t.Errorf("%v values of a lease that was not renewed any more", left)
+			t.Errorf("%v values of the remaining lease, want none after Close", left)
 		}
 		s := h.span(t, "lock.hold")
 		if _, lost := events(s)["lost"]; lost || s.Status().Code != codes.Unset || attrs(s)["outcome"] != "left" {
@@ -214,7 +214,7 @@ func TestHold_HandoverCountsOnce(t *testing.T) {
 
 	_, moved := hold.Handover()
 	if spans := h.holdSpans(t); len(spans) != 1 || spans["moved"] == nil {
-		t.Errorf("ended at the handover: %v, want one span that is moved", spans)
+		t.Errorf("ended at the handover: %v, want one span with the outcome moved", spans)
 	}
 	if n := h.countHolds(t); n != 0 {
 		t.Errorf("%d holds were counted while the lock is held", n)
@@ -226,7 +226,7 @@ func TestHold_HandoverCountsOnce(t *testing.T) {
 	}
 	spans := h.holdSpans(t)
 	if len(spans) != 2 || spans["released"] == nil {
-		t.Fatalf("ended at the release: %v, want one more that is released", spans)
+		t.Fatalf("ended at the release: %v, want one more span with the outcome released", spans)
 	}
 	if spans["released"].Parent().SpanID() != spans["moved"].SpanContext().SpanID() {
 		t.Error("the second span is not a child of the first")
@@ -238,7 +238,7 @@ func TestHold_HandoverCountsOnce(t *testing.T) {
 	h.want(t, 0, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
 }
 
-// A hold that was lost before its Handover has an error on its own span. The hold that continues counts the loss.
+// If a hold is lost before its Handover, its span has an error. The hold that continues counts the loss.
 func TestHold_HandoverOfALostHold(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -255,8 +255,8 @@ func TestHold_HandoverOfALostHold(t *testing.T) {
 
 const remainingMetric = "distributed_lock.lease.remaining.ratio"
 
-// lease.remaining.ratio records the part of the lease that was left: 0 if the lock was lost, never more than 1. A re-entry
-// and a hold that moved record nothing, because they end no lease.
+// lease.remaining.ratio records the remaining part of the lease: 0 if the lock was lost, never more than 1. A
+// re-entry and a moved hold record nothing, because they end no lease.
 func TestHold_RemainingLease(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

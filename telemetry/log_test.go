@@ -81,8 +81,8 @@ func TestLog_LongWait(t *testing.T) {
 	}
 }
 
-// A lock that was taken for the whole wait time is not an error: the record has neither error_type, which would be _OTHER,
-// nor error, which would repeat the other keys.
+// A lock that is busy for the whole wait time is not an error. The record has no error_type, which would be
+// _OTHER, and no error, which would repeat the other keys.
 func TestLog_LongWaitForABusyLock(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -174,8 +174,8 @@ func TestLog_BackendChanges(t *testing.T) {
 	}
 }
 
-// Records about problems that let all requests fail or run unlocked go to the default logger if the program passes
-// no logger. The test is not parallel, because there is one default logger.
+// If the program passes no logger, records about problems that make all requests fail or run unlocked go to
+// the default logger. The test is not parallel, because there is one default logger.
 func TestLog_AlarmsWithoutALogger(t *testing.T) { //nolint:paralleltest // see above
 	logs := &logBuffer{}
 	before := slog.Default()
@@ -234,7 +234,7 @@ func TestLog_SameMessagesAsCore(t *testing.T) { //nolint:paralleltest // see abo
 				t.Fatal(err)
 			}
 			if err := try("text"); !errors.Is(err, core.ErrUnavailable) {
-				t.Errorf("a text: %v", err)
+				t.Errorf("the text: %v", err)
 			}
 			server.Down()
 			if err := try("free"); !errors.Is(err, core.ErrUnavailable) {
@@ -247,11 +247,11 @@ func TestLog_SameMessagesAsCore(t *testing.T) { //nolint:paralleltest // see abo
 			"ERROR key holds something that is not a lock", "ERROR lock backend unavailable", "INFO lock backend available again",
 		}
 		if got := texts(logs.records(t)); !slices.Equal(got, want) {
-			t.Errorf("without: %q, want %q", got, want)
+			t.Errorf("without a Telemetry: %q, want %q", got, want)
 		}
 		got := slices.DeleteFunc(texts(h.logs.records(t)), func(s string) bool { return s == "WARN lock backend failed" }) // one for each acquisition
 		if !slices.Equal(got, want) {
-			t.Errorf("with: %q, want %q", got, want)
+			t.Errorf("with a Telemetry: %q, want %q", got, want)
 		}
 	})
 }

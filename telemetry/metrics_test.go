@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// TestMetrics_MatchCollected compares [telemetry.Metrics] with the metrics that a Telemetry and a page of package lockz
-// emit after every event. It fails for a metric that is renamed, not described or never emitted.
+// TestMetrics_MatchCollected compares [telemetry.Metrics] with the metrics that a Telemetry and a page of
+// package lockz emit after every event. It fails if a metric is renamed, not described or never emitted.
 func TestMetrics_MatchCollected(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -58,8 +58,7 @@ func collectFromPage(t *testing.T) map[string]metricdata.Metrics {
 	return collectFrom(t, reader, "github.com/interlock-go/interlock/telemetry/lockz")
 }
 
-// checkUnit wants seconds for times, 1 for parts of a whole, and else what is counted, in the
-// singular.
+// checkUnit requires s as the unit of times, 1 for ratios, and otherwise the counted thing in the singular.
 func checkUnit(t *testing.T, m telemetry.Metric) {
 	t.Helper()
 	want := `\{[a-z]*[^s]\}`
@@ -80,7 +79,7 @@ func TestMetrics_ReturnsCopies(t *testing.T) {
 	first := telemetry.Metrics()
 	first[0].Labels[0], first[0].Buckets[0] = "changed", -1
 	if again := telemetry.Metrics(); again[0].Labels[0] == "changed" || again[0].Buckets[0] == -1 {
-		t.Error("a change of one list changes the next")
+		t.Error("a change of a returned list affects the next call")
 	}
 }
 
@@ -95,8 +94,8 @@ func TestMetrics_DurationsInSeconds(t *testing.T) {
 	}
 }
 
-// Wait and hold times have an exemplar for each sampled acquisition. Round trips have one only if Redis is slow, and the
-// remaining lease only if little was left.
+// Wait and hold times have an exemplar for each sampled acquisition. Round trips have an exemplar only if
+// Redis is slow, and the remaining lease has one only if little of the lease was left.
 func TestMetrics_Exemplars(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -30,7 +30,7 @@ func TestReload_CountsAndTimestamp(t *testing.T) {
 	h.want(t, 3, "distributed_lock.reload.timestamp", "hash", "bbb")
 	for _, gone := range []string{"aaa", "ccc"} {
 		if _, exists := h.value(t, "distributed_lock.reload", "hash", gone); exists {
-			t.Errorf("the hash %s is not in force but has a series", gone)
+			t.Errorf("the hash %s has a series although it is not in force", gone)
 		}
 	}
 	h.want(t, 2, "distributed_lock.reloads", "outcome", "applied")
@@ -41,8 +41,8 @@ func TestReload_CountsAndTimestamp(t *testing.T) {
 	}
 }
 
-// The end of a refusal is logged where the refusal was logged. Without WithLogger that is the default logger, which gets no
-// record of other reloads.
+// The end of a refusal goes to the same logger as the refusal. Without WithLogger that is the default logger,
+// which gets no records of other reloads.
 func TestReload_EndOfRefusal(t *testing.T) { //nolint:paralleltest // there is one default logger
 	set := load(t, "rules:\n  - {func: pay, key: pay}\n")
 	good := ruleset.Reload{File: "locks.yaml", Hash: "aaa", Set: set, Old: set}
@@ -82,7 +82,7 @@ func TestReload_EndOfRefusal(t *testing.T) { //nolint:paralleltest // there is o
 	}
 }
 
-// A reload that makes endpoints run unlocked is logged as an error, like a refusal.
+// A reload that lets endpoints run unlocked is logged as an error, like a refusal.
 func TestReload_EndpointsUnlocked(t *testing.T) {
 	t.Parallel()
 	full := load(t, "rules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n")
@@ -122,7 +122,7 @@ func TestReload_EndpointsUnlockedAfterRefusal(t *testing.T) {
 	}
 }
 
-// The problems of a refused file are a list of single lines.
+// The problems of a refused file are logged as a list, one line for each.
 func TestReload_Problems(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

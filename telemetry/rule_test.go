@@ -32,7 +32,8 @@ func TestRules_Limit(t *testing.T) {
 	}
 }
 
-// By default an SDK folds the series of an instrument beyond 2,000. 300 rules stay below that, and a warning is logged.
+// By default an SDK merges the series of an instrument beyond 2,000. 300 rules stay below that limit, and a
+// warning is logged.
 func TestRules_MoreThanSDKDefault(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -86,8 +87,8 @@ func TestRules_LookupAllocations(t *testing.T) {
 	}
 }
 
-// TestRules_KeysAddNoSeries counts the series of all metrics before and after every event for 10,000 keys. Each metric has at
-// least one series.
+// TestRules_KeysAddNoSeries causes every event for 10,000 keys. The number of series of all metrics must not
+// change, and each metric must have at least one series.
 func TestRules_KeysAddNoSeries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -263,6 +263,6 @@ func TestSpan_TwoTelemetries(t *testing.T) {
 	second.AcquireEnd(ctx, acquired(a))
 	outer, inner := first.span(t, "lock.acquire"), second.span(t, "lock.acquire")
 	if inner.Parent().SpanID() != outer.SpanContext().SpanID() {
-		t.Error("the second is not a child of the first")
+		t.Error("the span of the second Telemetry is not a child of the span of the first")
 	}
 }

@@ -19,7 +19,7 @@ func valid() ruleset.Rule {
 	return ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Name: "pay", Key: "order:#{path.id}"}
 }
 
-// TestNewSet_EveryProblem has more mistakes, with their messages.
+// TestNewSet_EveryProblem covers more mistakes, with their messages.
 func TestNewSet_OneMistake(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -64,7 +64,7 @@ func numbered(n int) []string {
 	return keys
 }
 
-// on puts a rule on its own endpoint, so that it clashes with no other rule.
+// on gives a rule a separate endpoint, so that it does not conflict with other rules.
 func on(name string, r ruleset.Rule) ruleset.Rule {
 	r.Endpoint, r.Name = ruleset.Route("POST", "/"+name), name
 	return r
@@ -217,7 +217,7 @@ func TestNewSet_BoundsOfTimes(t *testing.T) {
 	}
 }
 
-// A file locks an endpoint for which the program declares None.
+// A file can lock an endpoint for which the program declares None.
 func TestLoad_NoneRevoked(t *testing.T) {
 	t.Parallel()
 	r, err := overCode(t, "rules:\n- http: POST /a\n  none: false\n  key: b\n", ruleset.Rule{None: true})
@@ -226,7 +226,7 @@ func TestLoad_NoneRevoked(t *testing.T) {
 	}
 }
 
-// A mistake in a rule of the program is reported in the words of Go, although a file changes the rule.
+// A mistake in a rule of the program is reported with the names of Go, although a file changes the rule.
 func TestLoad_MistakesOfProgram(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -251,7 +251,8 @@ func TestLoad_MistakesOfProgram(t *testing.T) {
 	}
 }
 
-// The advice for a condition with parts is a condition without them, or no text that would be one.
+// The advice for a condition with #{…} parts is the condition without the markers, or contains no condition
+// at all.
 func TestBuildSet_ConditionWithParts(t *testing.T) {
 	t.Parallel()
 	for when, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// call is a call of one endpoint: the value of each key, and the conditions that are true.
+// call is a call of an endpoint: the values of its keys and the conditions that are true for it.
 type call struct {
 	values     map[string]string
 	conditions []string
@@ -25,7 +25,7 @@ func modelCalls() []call {
 		for i, key := range []string{"k", "l", "m"} {
 			c.values[key] = key + string('0'+rune(n>>i&1))
 		}
-		for i, condition := range []string{"true", "false"} { // any two texts
+		for i, condition := range []string{"true", "false"} { // two arbitrary texts
 			if n>>(3+i)&1 == 1 {
 				c.conditions = append(c.conditions, condition)
 			}
@@ -121,7 +121,7 @@ func modelRules(random *rand.Rand, endpoints ...string) []ruleset.Rule {
 	return rules
 }
 
-// alter changes some of the rules.
+// alter changes some rules.
 func alter(random *rand.Rand, rules []ruleset.Rule) []ruleset.Rule {
 	rules = slices.Clone(rules)
 	for i := range rules {
@@ -175,19 +175,19 @@ func TestCompareLocks_Model_Exclusion(t *testing.T) {
 				case len(list) > 0:
 					named++
 				case harm != "":
-					t.Fatalf("calls of %s do not exclude each other, which is neither refused nor named:\n%s", harm, rulesOf(old, next))
+					t.Fatalf("calls of %s do not exclude each other, but the change is neither refused nor listed:\n%s", harm, rulesOf(old, next))
 				default:
 					through++
 				}
 			}
 			if denied < 100 || named < 100 || through < 20 || needless > denied/2 {
-				t.Errorf("got %d refused, %d of them needlessly, %d named, and %d let through", denied+needless, needless, named, through)
+				t.Errorf("%d changes were refused, %d of them needlessly, %d were listed, and %d were accepted", denied+needless, needless, named, through)
 			}
 		})
 	}
 }
 
-// loses reports whether a call takes a lock of a rule before, and none of the rule's locks after.
+// loses reports whether a call takes a lock of a rule before the change, and no lock of that rule after it.
 func loses(before, after []*ruleset.Resolved) bool {
 	return slices.ContainsFunc(before, func(was *ruleset.Resolved) bool {
 		return slices.ContainsFunc(modelCalls(), func(c call) bool {
@@ -197,8 +197,8 @@ func loses(before, after []*ruleset.Resolved) bool {
 	})
 }
 
-// A change that is not refused is listed if a call loses a lock. Otherwise it is listed only if a rule has
-// another condition.
+// An accepted change is listed if a call loses a lock. Otherwise it is listed only if the condition of a rule
+// has changed.
 func TestCompareLocks_Model_Unlocked(t *testing.T) {
 	t.Parallel()
 	endpoints := []string{"*", "POST *", "* /*", "POST /*", "* /a/*", "POST /a/*", "PUT /a/*", "* /a", "POST /a", "* /a/b", "PUT /a/b"}
@@ -235,8 +235,7 @@ func TestCompareLocks_Model_Unlocked(t *testing.T) {
 	}
 }
 
-// If a change is refused, the first step that the message advises is accepted, and so is the change after
-// it.
+// If a change is refused, the first step in the advice is accepted, and after it the whole change.
 func TestCompareLocks_Model_Steps(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -261,7 +260,7 @@ func TestCompareLocks_Model_Steps(t *testing.T) {
 		step := yamlSet(t, firstStep(t, after, problems))
 		for _, change := range [][2]*ruleset.Set{{old, step}, {step, next}} {
 			if got := refused(change[0], change[1]); len(got) > 0 {
-				t.Fatalf("%v\nis the refusal of\n%s\nand its advice is refused with\n%v\n%s", ruleset.Invalid(problems...), rulesOf(old, next), got, rulesOf(change[:]...))
+				t.Fatalf("%v\nis the refusal of\n%s\nbut its advice is refused, too:\n%v\n%s", ruleset.Invalid(problems...), rulesOf(old, next), got, rulesOf(change[:]...))
 			}
 		}
 	}
@@ -272,7 +271,7 @@ func TestCompareLocks_Model_Steps(t *testing.T) {
 
 var stepText = regexp.MustCompile(`: write keys: (\[.*?\])( without prefix)?( without when)? first`)
 
-// firstStep returns the rules after the first step that the problems advise.
+// firstStep returns the rules after the first step in the advice of the problems.
 func firstStep(t *testing.T, rules []ruleset.Rule, problems []*ruleset.Problem) []ruleset.Rule {
 	t.Helper()
 	rules = slices.Clone(rules)
@@ -280,7 +279,7 @@ func firstStep(t *testing.T, rules []ruleset.Rule, problems []*ruleset.Problem) 
 		parts := stepText.FindStringSubmatch(p.Message)
 		i := slices.IndexFunc(rules, func(r ruleset.Rule) bool { return r.Name == p.Rule })
 		if parts == nil || i < 0 {
-			t.Fatalf("no step in %s", p)
+			t.Fatalf("no advised step in %s", p)
 		}
 		rules[i].Key, rules[i].Keys = "", nil
 		if err := json.Unmarshal([]byte(parts[1]), &rules[i].Keys); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// refused returns the problems because of which a reload is refused.
+// refused returns the problems that make a reload refused.
 func refused(old, next *ruleset.Set) []*ruleset.Problem {
 	problems, _ := ruleset.CompareLocks(old, next)
 	return problems
@@ -97,7 +97,7 @@ func TestCompareLocks_Refuses(t *testing.T) {
 		"wildcard below a wildcard":            {rules{{Endpoint: all, Key: "all"}}, rules{{Endpoint: all, Key: "all"}, {Endpoint: orders, Key: k}}, `of rule "*"`},
 		"any method":                           {rules{{Endpoint: ruleset.HTTP("* /a"), Key: k}}, rules{{Endpoint: ruleset.HTTP("PUT /a"), Key: l}}, `of rule "* /a"`},
 
-		"method beside a wildcard": {rules{{Endpoint: service, Key: k}}, rules{{Endpoint: service, Key: k}, {Endpoint: method, Key: l}}, ""}, // the method may have had this key before, from a lower layer
+		"method beside a wildcard": {rules{{Endpoint: service, Key: k}}, rules{{Endpoint: service, Key: k}, {Endpoint: method, Key: l}}, ""}, // the method may already have had this key, from a lower layer
 		"method":                   {rules{{Endpoint: service, Key: k}, {Endpoint: method, Key: l}}, rules{{Endpoint: service, Key: k}, {Endpoint: method, Key: k}}, `"order:#{path.id}" in place of "pay:#{path.id}"`},
 		"methods of a wildcard":    {rules{{Endpoint: service, Key: k}}, rules{{Endpoint: service, Key: l}}, "in place of"},
 
@@ -181,7 +181,7 @@ func TestCompareLocksAt_Kinds(t *testing.T) {
 	}
 }
 
-// rekeyCases has changes of the rules of a file, each rule on a line, with a part of each problem that
+// rekeyCases contains changes of the rules in a file, one rule on each line, with a part of each problem that
 // CompareLocks finds.
 var rekeyCases = map[string]struct {
 	old, next string
@@ -244,7 +244,7 @@ var rekeyCases = map[string]struct {
 	"a service that comes beside all": {"{grpc: '*', key: k}", "{grpc: '*', key: k}\n{grpc: /a.B/*, key: l}", []string{`"l" in place of "k", of rule "*"`}},
 	"services":                        {"{grpc: '*', key: k}\n{grpc: /a.B/*, key: l}", "{grpc: '*', key: k}", []string{`"k" in place of "l"`}},
 	"functions below a name":          {"{func: 'job/*', key: k}", "{func: '*', key: l}", []string{`"l" in place of "k"`}},
-	"function of one set":             {"{func: '*', key: k}", "{func: '*', key: k}\n{func: t, key: l}", nil}, // the function may have had this key before, from a lower layer
+	"function of one set":             {"{func: '*', key: k}", "{func: '*', key: k}\n{func: t, key: l}", nil}, // the function may already have had this key, from a lower layer
 
 	"keys exchanged":         {"{http: POST /a, name: a, key: k}\n{http: POST /a, name: b, key: l}", "{http: POST /a, name: a, key: l}\n{http: POST /a, name: b, key: k}", nil},
 	"names exchanged, moved": {"{http: POST /a, name: a, key: k}\n{http: POST /a, name: b, key: l}", "{http: POST /a, name: b, key: k}\n{http: POST /a, name: c, key: l}", nil},
@@ -295,7 +295,7 @@ func TestCompareLocks_Endpoints(t *testing.T) {
 				marked = marked || c.Rekeys
 			}
 			if marked && len(tc.want) == 0 {
-				t.Error("Diff marks another lock")
+				t.Error("Diff marks a change of the lock")
 			}
 		})
 	}
@@ -320,7 +320,7 @@ func manyRules(tb testing.TB, many int, key string) *ruleset.Set {
 	return set
 }
 
-// Each of many rules is compared by itself. BenchmarkCompareLocks measures the cost: ten times the rules
+// Each of many rules is compared separately. BenchmarkCompareLocks measures the cost: ten times as many rules
 // take about ten times as long.
 func TestCompareLocks_ManyRules(t *testing.T) {
 	t.Parallel()
@@ -345,8 +345,7 @@ func BenchmarkCompareLocks(b *testing.B) {
 	}
 }
 
-// Each change is refused with advice for the first step. That step is accepted, and so is the change after
-// it.
+// Each change is refused with advice for a first step. That step is accepted, and after it the whole change.
 func TestCompareLocks_Steps(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -431,13 +430,13 @@ func TestCompareLocks_Steps(t *testing.T) {
 	}
 }
 
-// CompareLocksAt does not compare rules whose key a lower layer may have.
+// CompareLocksAt does not compare rules whose key may come from a lower layer.
 func TestCompareLocksAt_PartialRules(t *testing.T) {
 	t.Parallel()
 	partial := onlyRule(t, "rules:\n- {func: a, wait_time: 1s}\n")
 	whole, other := onlyRule(t, "rules:\n- {func: a, key: k}\n"), onlyRule(t, "rules:\n- {func: a, key: l}\n")
 	if !partial.Partial() || whole.Partial() {
-		t.Fatal("a rule without a key is partial, and no other")
+		t.Fatal("want that only a rule without a key is partial")
 	}
 	type rules = []*ruleset.Resolved
 	for _, pair := range [][2]rules{{{partial}, {whole}}, {{whole}, {partial}}, {{whole, partial}, {other}}, {nil, {whole}}, {{whole}, nil}, {nil, nil}} {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
-// A file with another content is refused with a reason, and the rules in force stay. The next right file
+// A file that is not a rule file is refused with a reason, and the rules in force stay. The next valid file
 // comes into force.
 func TestLive_Reload_NotARuleFile(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestLive_Reload_NotARuleFile(t *testing.T) {
 				t.Error(err)
 			}
 			if l.Current() == inForce {
-				t.Error("the right file was not taken")
+				t.Error("the valid file did not come into force")
 			}
 		})
 	}

@@ -99,8 +99,8 @@ func TestDiff_Rekeys(t *testing.T) {
 	}
 }
 
-// If the endpoint of a rule takes other locks, Diff marks the fields that decide about the lock, and the
-// added and removed rules. It marks nothing else.
+// If the endpoint of a rule takes other locks, Diff marks the fields that determine the lock, and the added
+// and removed rules. It marks nothing else.
 func TestDiff_RekeyedFields(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

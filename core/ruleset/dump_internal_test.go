@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// everything returns a rule with a value in every field. The rule is not valid.
+// everything returns a rule with a value in every field. The rule is invalid.
 func everything(t *testing.T) *Resolved {
 	t.Helper()
 	var rule Rule
@@ -17,7 +17,7 @@ func everything(t *testing.T) *Resolved {
 	for _, field := range v.Fields() {
 		setSomething(t, field)
 	}
-	rule.None = false // a rule without a lock has no other fields
+	rule.None = false // a rule with None has no other fields
 	r := &Resolved{}
 	r.overlay(&Declared{Rule: rule, Source: Source{Layer: LayerYAML, File: "locks.yaml", Line: 3, Column: 5}})
 	return r
@@ -41,7 +41,7 @@ func setSomething(t *testing.T, v reflect.Value) {
 			setSomething(t, field)
 		}
 	default:
-		t.Fatalf("fields of type %s are new: teach this test how to set them", v.Type())
+		t.Fatalf("fields of type %s are new: make this test set them", v.Type())
 	}
 }
 
@@ -51,7 +51,7 @@ func TestDump_EveryField(t *testing.T) {
 	text, object := dumped(t, Dump{Rules: []*Resolved{r}})
 	for _, field := range Fields() {
 		if field == "none" {
-			continue // the samples have it
+			continue // the samples cover it
 		}
 		line := "    " + field + ":"
 		if field == "endpoint" {

@@ -84,7 +84,7 @@ func TestDump_LoadsAgain(t *testing.T) {
 	}
 }
 
-// layered returns a set whose values come from every layer.
+// layered returns a set with values from every layer.
 func layered(t *testing.T) *ruleset.Set {
 	t.Helper()
 	pay := ruleset.GRPC("/shop.Orders/Pay")
@@ -138,7 +138,8 @@ func TestDump_EmptySet(t *testing.T) {
 	}
 }
 
-// Every setting of a file has its place, even if its value is the default. Other settings have no place.
+// Every setting that a file contains has a place, even if its value is the default. Other settings have no
+// place.
 func TestDump_SettingSources(t *testing.T) {
 	t.Parallel()
 	lines := map[string]int{"disabled": 1, "allow_rekey": 2, "unmatched": 3, "uncovered": 4}
@@ -159,7 +160,7 @@ func TestDump_SettingSources(t *testing.T) {
 		line, at := lines[name], setting.Source
 		switch {
 		case line == 0 && at != nil:
-			t.Errorf("%s is not in the file, and comes from %v", name, at)
+			t.Errorf("%s is not in the file, but its source is %v", name, at)
 		case line > 0 && (at == nil || at.Layer != "yaml" || at.File != "locks.yaml" || at.Line != line || at.Column != len(name)+3):
 			t.Errorf("%s = %v comes from %v", name, setting.Value, at)
 		}
@@ -187,7 +188,7 @@ func TestDump_NoSources(t *testing.T) {
 		t.Errorf("got\n%s%s\nwant\n%s%s", fileText, fileDocument, text, document)
 	}
 	if dumpText(t, code.Dump()) == dumpText(t, file.Dump()) {
-		t.Error("the sources are the same, too")
+		t.Error("the sources are equal, too")
 	}
 }
 

@@ -14,7 +14,7 @@ const (
 	inProto = ruleset.LayerProto
 )
 
-// parseDuration sets a field to a time as a layer writes it.
+// parseDuration sets a field to a time in the notation of a layer.
 func parseDuration(layer ruleset.Layer, field, text string) (time.Duration, error) {
 	d := ruleset.Declared{Source: ruleset.Source{Layer: layer}}
 	err := d.Set(field, text)
@@ -30,7 +30,7 @@ func TestDeclared_Set_Times(t *testing.T) {
 		"250ms":    250 * time.Millisecond,
 		"1us":      time.Microsecond,
 		"1µs":      time.Microsecond,
-		"-5s":      -5 * time.Second, // the check of the rule refuses it
+		"-5s":      -5 * time.Second, // the check of the rule refuses this value later
 		"00010s":   10 * time.Second,
 		"0h10s0ms": 10 * time.Second,
 		"87600h":   ruleset.MaxDuration,
@@ -48,7 +48,7 @@ func TestDeclared_Set_Times(t *testing.T) {
 	}
 }
 
-// A message has the time that was probably meant if that is clear, and otherwise an example.
+// A message contains the intended time if that is clear, and otherwise an example.
 func TestDeclared_Set_WrongTimes(t *testing.T) {
 	t.Parallel()
 	for field, texts := range map[string]map[string]string{
@@ -122,7 +122,7 @@ func TestDeclared_Set_WrongTimes(t *testing.T) {
 	} {
 		for text, want := range texts {
 			got, err := parseDuration(inYAML, field, text)
-			if text == "200000h" { // the check of the rule refuses it
+			if text == "200000h" { // the check of the rule refuses this value later
 				if err != nil {
 					t.Errorf("%s: got %v", text, err)
 				}
@@ -135,7 +135,7 @@ func TestDeclared_Set_WrongTimes(t *testing.T) {
 	}
 }
 
-// An option of a .proto is a text in quotes, and messages for it quote their examples, too.
+// An option in a .proto file is a quoted text, so messages about it also quote their examples.
 func TestDeclared_Set_WrongTimesInProto(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -162,11 +162,11 @@ func TestDeclared_Set_EndlessTime(t *testing.T) {
 	}
 }
 
-// advisedTime matches the time or word that a message advises. It does not match an example.
+// advisedTime matches the time or word in the advice of a message, but not an example.
 var advisedTime = regexp.MustCompile(`: write ([\w.]+)(?: or ([\w.]+))?(?: at most)?$`)
 
-// FuzzDeclared_Set_Times checks that each time is read as Go reads it, and that each advised time can be
-// read.
+// FuzzDeclared_Set_Times checks that each time is parsed like Go parses it, and that each advised time is
+// valid.
 func FuzzDeclared_Set_Times(f *testing.F) {
 	for _, text := range []string{"10s", "1h30m", "10", "3000", "1 hour", "PT5M", "1:30", "none", "0", "-1", "5S", "2 weeks and 1 day", "..s", "9e9h", "1.5.5s", "p", "1µs", "١s"} {
 		f.Add("wait_time", text)
@@ -182,7 +182,7 @@ func FuzzDeclared_Set_Times(f *testing.F) {
 			goes, notTime := time.ParseDuration(text)
 			isWord := text == "none" || text == "forever" || text == "watchdog"
 			if !isWord && (notTime != nil || goes != d || d == 0) {
-				t.Errorf("%q is %v here, and %v, %v to Go", text, d, goes, notTime)
+				t.Errorf("%q is %v here, but %v, %v in Go", text, d, goes, notTime)
 			}
 			return
 		}
@@ -190,7 +190,7 @@ func FuzzDeclared_Set_Times(f *testing.F) {
 		for i := 1; i < len(advised) && advised[i] != ""; i++ {
 			got, again := parseDuration(inYAML, field, advised[i])
 			if again != nil || got > ruleset.MaxDuration {
-				t.Errorf("%q: %v, which is followed by %v, %v", text, err, got, again)
+				t.Errorf("%q: the advice of %v yields %v, %v", text, err, got, again)
 			}
 		}
 	})

@@ -107,7 +107,7 @@ func TestLoad_BlanksAroundEndpoints(t *testing.T) {
 
 var advisedEndpoint = regexp.MustCompile(`: write "([^"]*)"$`)
 
-// The endpoint that a message advises is valid, and has the same transport.
+// The advised endpoint is valid and has the same transport.
 func TestLoad_EndpointAdvice(t *testing.T) {
 	t.Parallel()
 	for field, endpoints := range map[string]map[string]string{
@@ -153,13 +153,13 @@ func TestLoad_EndpointAdvice(t *testing.T) {
 				continue
 			}
 			if _, err := ruleset.Load("locks.yaml", []byte(file(advised[1]))); err != nil {
-				t.Errorf("%s: %q: %v is followed by %v", field, wrong, p, err)
+				t.Errorf("%s: %q: the advice of %v yields %v", field, wrong, p, err)
 			}
 		}
 	}
 }
 
-// FuzzEndpoint checks that each endpoint is either refused, or found again.
+// FuzzEndpoint checks that each endpoint is either refused or found.
 func FuzzEndpoint(f *testing.F) {
 	for _, s := range []string{"POST /orders/:id/pay", "*", "* /a/*", "GET /files/*path", "/x", "get /", "GET  /a//b", "POST /*/x", ""} {
 		f.Add(s)

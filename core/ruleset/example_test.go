@@ -126,8 +126,8 @@ type payment struct {
 	Cents   int
 }
 
-// functions returns an Aspect for rules around functions, with an embedded Redis in which another client can
-// take locks.
+// functions returns an Aspect for rules around functions. Its Redis is embedded, and another client can take
+// locks in it.
 func functions() (*aspect.Aspect, *redistest.Server, func()) {
 	srv, err := redistest.Start()
 	if err != nil {
@@ -182,7 +182,7 @@ func ExampleRule_when() {
 	pay, err := aspect.Wrap(locking, ruleset.Rule{
 		Name:     "pay",
 		Key:      "order:pay:#{in.OrderID}",
-		When:     "in.Cents > 0", // an order that costs nothing may be paid twice
+		When:     "in.Cents > 0", // an order that costs nothing may be paid more than once
 		WaitTime: ruleset.NoWait,
 	}, func(_ context.Context, p payment) (string, error) {
 		return "paid " + p.OrderID, nil
@@ -201,7 +201,7 @@ func ExampleRule_when() {
 	// true
 }
 
-// guard stands for an adapter of a router. It prepares something for each route, and uses it until the next
+// guard stands for the adapter of a router. It prepares data for each route and uses the data until the next
 // set comes into force.
 type guard struct {
 	keys atomic.Pointer[map[ruleset.Endpoint]string]

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// The table has the fields of the struct, in their order.
+// The table contains the fields of the struct, in their order.
 func TestFields_OfRule(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -35,13 +35,13 @@ func TestFields_Unique(t *testing.T) {
 	}
 }
 
-// change has two rules: one without a field or with another value of it, and one with it.
+// change has two rules: the second one sets a field, and the first one does not or sets another value.
 type change struct {
 	without, with string
-	also          []string // fields that change together with it
+	also          []string // other fields that change together with it
 }
 
-// special has the fields that need other fields beside them, or another rule.
+// special contains the fields that need other fields or another rule.
 var special = map[string]change{
 	"endpoint": {without: "{func: a, name: x, key: a}", with: "{http: POST /a, name: x, key: a}"},
 	"name":     {without: "{func: a, key: a}", with: "{func: a, key: a, name: x}"},
@@ -104,8 +104,7 @@ func TestLoad_EveryField(t *testing.T) {
 	}
 }
 
-// TestLoad_EveryFieldOfProfile: in a profile, a value does the same as in the
-// rule itself.
+// TestLoad_EveryFieldOfProfile checks that a value in a profile has the same effect as in the rule itself.
 func TestLoad_EveryFieldOfProfile(t *testing.T) {
 	t.Parallel()
 	single := []string{"endpoint", "name", "key", "keys", "profile", "none"}
@@ -139,7 +138,7 @@ func TestLoad_EverySetting(t *testing.T) {
 	}
 }
 
-// changed returns the names of the fields that differ between two structs.
+// changed returns the names of the fields in which two structs differ.
 func changed[T any](a, b T) []string {
 	var names []string
 	v, w := reflect.ValueOf(a), reflect.ValueOf(b)

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Messages translate the names that other libraries have for the fields of a rule.
+// For a field name of another library, the message contains the name of the field in a rule file.
 func TestLoad_ForeignFieldNames(t *testing.T) {
 	t.Parallel()
 	for field, names := range map[string][]string{
@@ -40,7 +40,7 @@ func TestLoad_ForeignFieldNames(t *testing.T) {
 	}
 }
 
-// A field in the wrong place is reported with the right place.
+// The message about a field in the wrong place names the right place.
 func TestLoad_MisplacedFields(t *testing.T) {
 	t.Parallel()
 	const rule = "rules:\n- {func: a, key: a}\n"
@@ -64,7 +64,7 @@ func TestLoad_MisplacedFields(t *testing.T) {
 	}
 }
 
-// Messages translate the words that other libraries have for values.
+// For a word that another library uses as a value, the message contains the word of a rule file.
 func TestLoad_ForeignWords(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{

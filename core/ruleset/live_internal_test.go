@@ -24,7 +24,7 @@ func save(t *testing.T, path, key string) {
 	}
 }
 
-// The watcher ignores a content that it read before a later content was loaded.
+// The watcher ignores a content that it read before a reload loaded a later content.
 func TestLive_Follow_OlderContent(t *testing.T) {
 	t.Parallel()
 	l, path := openInternal(t)
@@ -58,9 +58,9 @@ func TestLive_Subscribe_CanceledAreRemoved(t *testing.T) {
 		cancel()
 	}
 	if n := len(l.subscribers.list); n > 1 {
-		t.Errorf("%d of 100 subscribers are kept", n)
+		t.Errorf("%d of 100 canceled subscribers remain", n)
 	}
 	if err := l.Reload(); err != nil || len(l.subscribers.list) > 0 {
-		t.Errorf("got %v, %d subscribers are kept after a reload", err, len(l.subscribers.list))
+		t.Errorf("got %v, %d subscribers remain after a reload", err, len(l.subscribers.list))
 	}
 }

@@ -206,7 +206,7 @@ func TestLive_Observe_PanicIsContained(t *testing.T) {
 func TestLive_Reload_Concurrent(t *testing.T) {
 	t.Parallel()
 	l, seen := openLive(t, fileWith(t, keyed("a")))
-	running := 0 // the race detector watches it
+	running := 0 // plain variables, for the race detector
 	if _, err := l.Subscribe(func(*ruleset.Set) (func(), error) {
 		running++
 		return func() { running-- }, nil
@@ -236,7 +236,7 @@ func TestLive_Current_Allocs(t *testing.T) {
 	}
 }
 
-// Adapters are created while a reload is observed, and while it is prepared.
+// Observe may be called while a reload is observed and while it is prepared.
 func TestLive_Observe_DuringReload(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
@@ -267,7 +267,7 @@ func TestLive_Observe_DuringReload(t *testing.T) {
 			}
 			t.Fatal(err)
 		case <-time.After(time.Minute): // for a test that fails
-			t.Fatal("the reload and Observe wait for each other")
+			t.Fatal("the reload and Observe are in a deadlock")
 		}
 		seen.good(t, text)
 	}
@@ -326,7 +326,7 @@ func TestLive_Log_Unlocked(t *testing.T) { //nolint:paralleltest // see above
 }
 
 // A panic of an observer is logged once.
-func TestLive_Observe_PanicIsLoggedOnce(t *testing.T) { //nolint:paralleltest // the log is everybody's
+func TestLive_Observe_PanicIsLoggedOnce(t *testing.T) { //nolint:paralleltest // there is one default logger
 	logged, before := &bytes.Buffer{}, slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
 	defer slog.SetDefault(before)

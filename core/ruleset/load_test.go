@@ -98,7 +98,8 @@ func TestLoad_TooLargeOrTooDeep(t *testing.T) {
 	}
 }
 
-// The time to find places does not grow with the square of the length, which would take minutes.
+// The time to find the places of problems grows linearly with the length of a line. Quadratic growth would
+// take minutes.
 func TestLoad_OneLongLine(t *testing.T) {
 	t.Parallel()
 	var rules []string
@@ -117,9 +118,9 @@ func TestLoad_OneLongLine(t *testing.T) {
 	}
 }
 
-// soon returns the time in which a file is answered. It is limited only if INTERLOCK_TIMES=1 declares that
-// the machine is idle. Elsewhere the time limit of go test is the bound, because a reader that is not
-// linear takes hours.
+// soon returns the time limit for loading a file. There is a limit only if INTERLOCK_TIMES=1 declares that
+// the machine is idle. Otherwise the time limit of go test suffices, because a loader that is not linear
+// takes hours.
 func soon() time.Duration {
 	if os.Getenv("INTERLOCK_TIMES") == "1" {
 		return 2 * time.Minute
@@ -138,8 +139,8 @@ func repeated(head, part, tail string, n int) string {
 	return text.String()
 }
 
-// bombs returns files of less than 4 MiB that once took minutes, gigabytes, or both, by the beginning of
-// the first problem.
+// bombs returns files of less than 4 MiB that once took minutes or gigabytes, by the beginning of the message
+// of their first problem.
 func bombs() map[string]string {
 	profiles := repeated("profiles:\n", "  p#: {wait_time: 1s}\n", "rules:\n", 900)
 	long := strings.Repeat("a", 3<<20)
@@ -161,12 +162,12 @@ func bombs() map[string]string {
 	}
 }
 
-// Every file is answered soon, with a text that people can read. The bounds are far above what is measured,
-// and far below what a quadratic reader takes.
+// Every file is loaded or refused soon, with a message of readable size. The limits are far above the
+// measured values and far below the values of a quadratic loader.
 func TestLoad_Bombs(t *testing.T) {
 	t.Parallel()
 	const maxProblems, maxText = 1000, 1 << 20
-	largest := thorough.Or(4<<20, 1_200_000) // one goroutine reads a file
+	largest := thorough.Or(4<<20, 1_200_000) // loading uses one goroutine
 	for want, text := range bombs() {
 		if len(text) > largest {
 			continue
@@ -212,11 +213,11 @@ func TestLoad_UnknownAmongManyProfiles(t *testing.T) {
 	}
 }
 
-// The bounds are above the size of rule files.
+// A file of the largest allowed size loads.
 func TestLoad_LargestFile(t *testing.T) {
 	t.Parallel()
 	const most = 17_000
-	rules := thorough.Or(most, 1_000) // one goroutine reads a file
+	rules := thorough.Or(most, 1_000) // loading uses one goroutine
 	text := bigFile(rules)
 	if size := len(text); rules == most && (size < 4_000_000 || size > 4<<20) {
 		t.Fatalf("%d bytes", size)
@@ -227,8 +228,8 @@ func TestLoad_LargestFile(t *testing.T) {
 	}
 }
 
-// A file of comments takes no longer than others of its size. It would take hours if every comment were
-// looked for from the start of the file.
+// A file of comments takes no longer than other files of its size. If the search for every comment started at
+// the beginning of the file, it would take hours.
 func TestLoad_ManyComments(t *testing.T) {
 	t.Parallel()
 	const maxFileSize, maxProblems = 4 << 20, 1000
@@ -261,7 +262,7 @@ func BenchmarkLoad_10000Rules(b *testing.B) {
 	}
 }
 
-// bigFile returns a file with n rules, with every way to write a rule.
+// bigFile returns a file with n rules in every notation.
 func bigFile(n int) string {
 	var text strings.Builder
 	text.WriteString("profiles:\n  default: {wait_time: 5s}\n  checkout: {lease_time: 20s, on_busy: skip}\nrules:\n")
@@ -273,11 +274,11 @@ func bigFile(n int) string {
 	return text.String()
 }
 
-// isInvisible reports a character that moves the cursor, or changes what a terminal shows.
+// isInvisible reports whether a character moves the cursor or changes the output of a terminal.
 func isInvisible(r rune) bool { return unicode.IsControl(r) && r != '\n' || r == '\u202e' }
 
-// FuzzLoad checks that every file yields a set, or an InvalidError whose problems have places and visible
-// characters, and never a panic.
+// FuzzLoad checks that no file causes a panic. Every file yields a set or an InvalidError whose problems have
+// places and only visible characters.
 func FuzzLoad(f *testing.F) {
 	for _, folder := range []string{"valid", "invalid"} {
 		paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
@@ -316,7 +317,7 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("not fit for a terminal: %q", p.Error())
 			}
 			if p.Source.Line < line || p.Source.Line == line && p.Source.Column < column {
-				t.Errorf("not in the order of the lines: %v", err)
+				t.Errorf("not sorted by line: %v", err)
 			}
 			line, column = p.Source.Line, p.Source.Column
 		}

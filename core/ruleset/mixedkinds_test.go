@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Rules that take one key as two kinds are an error if their calls certainly meet.
+// Rules that take one key as two kinds of lock are an error if their keys are certainly equal.
 func TestNewSet_MixedKinds(t *testing.T) {
 	t.Parallel()
 	pay, cancel := ruleset.HTTP("POST /orders/:id/pay"), ruleset.HTTP("POST /orders/:id/cancel")
@@ -68,7 +68,7 @@ func TestNewSet_MixedKinds(t *testing.T) {
 	}
 }
 
-// A mistake that lower layers could have corrected is reported if there are no lower layers.
+// A mistake that lower layers could correct is reported if there are no lower layers.
 func TestSet_Overlay_MixedKindsWithoutLowerLayer(t *testing.T) {
 	t.Parallel()
 	set, err := ruleset.Load("locks.yaml", []byte("rules:\n- {func: a, name: first, key: k}\n- {func: a, name: second, key: k, kind: fenced}\n"))
@@ -102,7 +102,7 @@ func TestResolve_MixedKinds(t *testing.T) {
 	wantOnlyProblem(t, err, `rule "second": Kind: a reentrant lock of "k", which is a spin lock for the rule "first", declared in the program`)
 }
 
-// Among many rules of a key, only the one of another kind is reported.
+// Among many rules with one key, only the rule with another kind is reported.
 func TestNewSet_OneOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	rules := make([]ruleset.Rule, 5)
@@ -114,8 +114,8 @@ func TestNewSet_OneOfAnotherKind(t *testing.T) {
 	wantOnlyProblem(t, err, "rule of func c: Kind: a fenced lock of \"k\", which is a spin lock for the rule of func a")
 }
 
-// A rule that leaves its kind to the default is compared with the rule that states it, even if that one
-// comes later. Otherwise the first rule counts.
+// A rule with the default kind is compared with a rule that states its kind, even if that rule comes later.
+// Otherwise the first rule counts as right.
 func TestMixedKinds_StatedKindFirst(t *testing.T) {
 	t.Parallel()
 	rule := func(name string, kind ruleset.Kind) ruleset.Rule {
@@ -125,7 +125,7 @@ func TestMixedKinds_StatedKindFirst(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rules []ruleset.Rule
 		opts  []ruleset.Option
-		want  []string // of each problem
+		want  []string // a part of each problem
 	}{
 		"the later one": {
 			[]ruleset.Rule{rule("cancel", ""), rule("pay", ruleset.Fenced)},
@@ -169,7 +169,7 @@ func TestMixedKinds_StatedKindFirst(t *testing.T) {
 	}
 }
 
-// A rule with a wildcard that is listed for each of its methods is one rule.
+// A rule with a wildcard counts as one rule, although it is listed for each method.
 func TestMixedKinds_Wildcard(t *testing.T) {
 	t.Parallel()
 	rules, err := ruleset.Resolve([]ruleset.Rule{

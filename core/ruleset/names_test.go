@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// The name that a message suggests comes from the rule.
+// The suggested name comes from the rule.
 func TestNewSet_SuggestedName(t *testing.T) {
 	t.Parallel()
 	pay := ruleset.HTTP("POST /orders/:id/pay")

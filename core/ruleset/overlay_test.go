@@ -103,7 +103,7 @@ func TestSet_Overlay_EmptySets(t *testing.T) {
 	}
 }
 
-// A mistake in a lower layer is reported with its place, and spelled like the place.
+// A mistake in a lower layer is reported with its place and the spelling of that layer.
 func TestSet_Overlay_Problems(t *testing.T) {
 	t.Parallel()
 	pay := ruleset.GRPC("/shop.Orders/Pay")

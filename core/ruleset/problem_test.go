@@ -64,7 +64,7 @@ func TestResolved_Problem(t *testing.T) {
 	}
 }
 
-// withPicture is the message for an unknown variable of a template. A log leaves out the picture.
+// withPicture is a message with a picture of the template. Logs omit the picture.
 const withPicture = "keyexpr: 1:5: path: no parameter idd: known are id\n  | o:#{path.idd}\n  |     ^\n  write path.id"
 
 func problemWith(message string) *ruleset.Problem {
@@ -100,7 +100,7 @@ func TestLogAttrs(t *testing.T) {
 	}
 }
 
-// A problem is logged as a group of its attributes, and several problems as a list.
+// A problem is logged as a group of attributes, and several problems as a list.
 func TestProblem_LogValue(t *testing.T) {
 	t.Parallel()
 	problem := &ruleset.Problem{Endpoint: ruleset.Func("pay"), Message: "no function is wrapped"}
@@ -114,7 +114,7 @@ func TestProblem_LogValue(t *testing.T) {
 	}
 }
 
-// written returns attributes as slog writes them.
+// written returns attributes in the format of slog.
 func written(attrs ...slog.Attr) string {
 	var text bytes.Buffer
 	record := slog.Record{}

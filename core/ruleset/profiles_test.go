@@ -27,7 +27,7 @@ func TestResolved_Profiles(t *testing.T) {
 	}
 }
 
-// The message for an unknown profile has the profile that was probably meant, or all that exist.
+// The message for an unknown profile suggests the nearest profile or lists all profiles.
 func TestLoad_UnknownProfile(t *testing.T) {
 	t.Parallel()
 	many := "profiles:\n"
@@ -54,8 +54,8 @@ func TestLoad_UnknownProfile(t *testing.T) {
 	}
 }
 
-// If names of profiles could not be read, an unknown profile may be one of them. Only the unread name is
-// reported.
+// If the names of some profiles could not be read, an unknown profile may be one of them. So only the
+// unreadable name is reported.
 func TestLoad_UnreadProfiles(t *testing.T) {
 	t.Parallel()
 	for profiles, want := range map[string]string{
@@ -76,7 +76,7 @@ func TestLoad_UnreadProfiles(t *testing.T) {
 	}
 }
 
-// Values that the program gives for many rules are checked in their own place.
+// Values that the program sets for many rules are checked. Their problems name the profile or the defaults.
 func TestWithProfile_Wrong(t *testing.T) {
 	t.Parallel()
 	rule := ruleset.Rule{Endpoint: ruleset.Func("a"), Key: "a"}
@@ -103,7 +103,7 @@ func TestWithProfile_Wrong(t *testing.T) {
 	}
 }
 
-// A later profile replaces an earlier one of the same name, and a built-in one.
+// A later profile replaces an earlier or built-in one of the same name.
 func TestWithProfile_Replaces(t *testing.T) {
 	t.Parallel()
 	quick := ruleset.WithProfile("quick", ruleset.Rule{WaitTime: 7 * time.Second})

@@ -13,8 +13,8 @@ func TestReload_RefusedOrUnlocked(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		old, next string
-		refused   string   // the field; "" if the reload is accepted
-		unlocked  []string // the unlockings
+		refused   string   // the field of the problem; "" if the reload is accepted
+		unlocked  []string // the listed unlockings
 	}{
 		"writers become readers":   {"{func: f, key: k, kind: write}", "{func: f, key: k, kind: read}", "kind", nil},
 		"readers become writers":   {"{func: f, key: k, kind: read}", "{func: f, key: k, kind: write}", "kind", nil},
@@ -39,13 +39,13 @@ func TestReload_RefusedOrUnlocked(t *testing.T) {
 				t.Errorf("refused for %q, want %q", fields, tc.refused)
 			}
 			if got := (ruleset.Reload{Old: old, Set: next}).Unlocked(); !slices.Equal(got, tc.unlocked) {
-				t.Errorf("named %q, want %q", got, tc.unlocked)
+				t.Errorf("listed %q, want %q", got, tc.unlocked)
 			}
 		})
 	}
 }
 
-// Unlocked lists the locks that a reload takes away, described for a log.
+// Unlocked lists the locks that a reload removes, described for a log.
 func TestReload_Unlocked(t *testing.T) {
 	t.Parallel()
 	const (
@@ -55,7 +55,7 @@ func TestReload_Unlocked(t *testing.T) {
 		all   = "rules:\n" + pay + ship
 	)
 	for name, tc := range map[string]struct {
-		old, next string // old is empty for the first load
+		old, next string // empty for the first load
 		want      []string
 	}{
 		"the same":                     {all, all, nil},

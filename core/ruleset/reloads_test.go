@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// reloads collects the attempts that an observer is notified of.
+// reloads collects the attempts to reload that an observer gets.
 type reloads chan ruleset.Reload
 
 func newReloads() reloads { return make(reloads, 10_000) }
@@ -85,7 +85,7 @@ func (l lines) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// logging makes the default logger write to the returned lines until the test ends.
+// logging redirects the default logger to the returned lines until the test ends.
 func logging(t *testing.T) lines {
 	t.Helper()
 	logged, before := make(lines, 10), slog.Default()

@@ -196,7 +196,7 @@ func TestBuildSet_HighestLayerWins(t *testing.T) {
 	}
 }
 
-// Key and Keys are one value in two forms. The highest layer that sets either of them decides about both.
+// Key and Keys are two forms of one value. The highest layer that sets either of them determines both.
 func TestBuildSet_KeyAndKeys(t *testing.T) {
 	t.Parallel()
 	pay := ruleset.HTTP("POST /pay")

@@ -25,14 +25,14 @@ func TestNoWait_NotATime(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for _, d := range []time.Duration{ruleset.NoWait, ruleset.WaitForever, ruleset.Watchdog} {
 		if d >= -ruleset.MaxDuration || seen[d] {
-			t.Errorf("%d could be problemWith for a duration or another sentinel", d)
+			t.Errorf("%d could be confused with a duration or another sentinel", d)
 		}
 		seen[d] = true
 	}
 }
 
-// A busy semaphore means that too many calls run. Its status is the one of an overload, unless the rule has
-// its set.
+// A busy semaphore means that too many calls run. So its status is the status of an overload, unless the rule
+// sets one.
 func TestRule_Policy_BusyStatus(t *testing.T) {
 	t.Parallel()
 	full := failpolicy.Status{HTTP: 429, GRPC: 8 /* RESOURCE_EXHAUSTED */}

@@ -61,7 +61,7 @@ func TestLoad_InvalidSamples(t *testing.T) {
 	}
 }
 
-// loadSample loads a sample, over rules of lower layers if its name says so.
+// loadSample loads a sample. The name of a sample may require rules of lower layers under it.
 func loadSample(name string, text []byte) error {
 	options := sampleOptions()
 	switch {
@@ -104,18 +104,18 @@ func overProto(text []byte, options []ruleset.Option) error {
 	return ruleset.Invalid(problems...)
 }
 
-// goWords matches words of Go. A message about a file has none of them, unless the file has them.
+// goWords matches names of Go. A message about a file contains none of them, unless the file itself does.
 var goWords = regexp.MustCompile(`\b(?:HTTP|GRPC|Func)\("|\b(?:ruleset|failpolicy|time)\.[A-Z]\w*|\b(?:Wait|Lease)Time\b|\bOn[A-Z]\w+`)
 
-// checkWords checks that the problems have places in the file, and use its words. Only the name of a program
-// and its rules are given in Go.
+// checkWords checks that problems have places in the file and use the names of files. Only for rules of the
+// program they may use names of Go.
 func checkWords(t *testing.T, text string, problems []*ruleset.Problem) {
 	t.Helper()
 	lines := strings.Split(text, "\n")
 	for _, p := range problems {
 		word := goWords.FindString(p.Error())
 		if word != "" && word != "ruleset.WithService" && word != "ruleset.WithRules" && !strings.Contains(text, word) {
-			t.Errorf("%s is Go's word: %s", word, p)
+			t.Errorf("%s is a name of Go: %s", word, p)
 		}
 		line, column := p.Source.Line, p.Source.Column
 		if line < 1 || line > len(lines) || column < 1 || column > len([]rune(lines[line-1]))+1 {
@@ -156,8 +156,8 @@ var (
 	shownValue = regexp.MustCompile(`(?:is not a time|has no unit): write (\S+)(?: or \S+)?$`)
 )
 
-// Each correction that a message shows is written into the sample, until the sample loads or its messages
-// show no more corrections.
+// The test applies each correction in the messages to the sample, until the sample loads or its messages
+// contain no more corrections.
 func TestLoad_ShownCorrections(t *testing.T) {
 	t.Parallel()
 	corrected := 0
@@ -174,13 +174,13 @@ func TestLoad_ShownCorrections(t *testing.T) {
 				break
 			}
 			if next == text {
-				t.Errorf("%s: what is shown changes nothing: %s", name, what)
+				t.Errorf("%s: the correction changes nothing: %s", name, what)
 				break
 			}
 			corrected++
 			text = next
 			if _, again := correct(text); again == what {
-				t.Errorf("%s: the same again after writing what is shown: %s\n%s", name, what, text)
+				t.Errorf("%s: the same problem after the correction: %s\n%s", name, what, text)
 				break
 			}
 		}
@@ -190,8 +190,8 @@ func TestLoad_ShownCorrections(t *testing.T) {
 	}
 }
 
-// correct writes the first correction that a message shows into the text. It returns the problem, or "" if
-// no message shows a correction.
+// correct applies the first correction in the messages to the text. It returns the corrected problem, or ""
+// if the messages contain no correction.
 func correct(text string) (next, what string) {
 	_, err := ruleset.Load("locks.yaml", []byte(text), sampleOptions()...)
 	invalid, ok := errors.AsType[*ruleset.InvalidError](err)

@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// The schema is generated from the table of fields, from the comments of the fields in Go, and from the
-// additions in this file. With -update it is written anew.
+// The schema is generated from the table of fields, the comments of the fields in Go, and the additions in
+// this file. With -update the test writes it.
 func TestSchema_Generated(t *testing.T) {
 	t.Parallel()
 	document, err := schemaObject(t).MarshalJSON()
@@ -41,7 +41,7 @@ const (
 	dynamic = `#\{|\$\{|\{\{|[\x00-\x1f\x7f-\x9f]`
 )
 
-// beside has additions to the schema of a field: patterns, examples, and messages of an editor.
+// beside contains additions to the schemas of fields: patterns, examples, and messages for editors.
 var beside = map[string]object{
 	"http": {
 		{"not", object{{"pattern", dynamic}}},
@@ -188,7 +188,7 @@ func schemaObject(t *testing.T) object {
 	}
 }
 
-// firstOfEach keeps the first member of each name.
+// firstOfEach keeps the first member with each name.
 func firstOfEach(o object) object {
 	var first object
 	for _, m := range o {
@@ -231,7 +231,7 @@ func typeSchema(typ any) object {
 	case interface{ words() []string }:
 		return object{{"type", "string"}, {"enum", typ.words()}}
 	}
-	panic(fmt.Sprintf("%T is new: teach this test its schema", typ))
+	panic(fmt.Sprintf("%T is new: add its schema to this test", typ))
 }
 
 func timeSchema(typ timeType) object {
@@ -365,8 +365,8 @@ var (
 	link  = regexp.MustCompile(`\[([A-Za-z.]+)\]`)
 )
 
-// description returns the description in beside. Otherwise it is the comment without its first word, in the
-// words of a file. A strategy is followed by the meanings of its values.
+// description returns the description in beside or, if there is none, the comment without its first word and
+// with the names of files. For a strategy it adds the meanings of the values.
 func description(t *testing.T, name string, typ any, comment string) string {
 	t.Helper()
 	if i := slices.IndexFunc(beside[name], func(m member) bool { return m.name == "description" }); i >= 0 {
@@ -399,7 +399,7 @@ func meanings(t *testing.T) string {
 
 func (l wordList) words() []string { return l.known }
 
-// inFile returns a name of Go as a file has it.
+// inFile returns a name of Go in the spelling of files.
 func inFile(name string) string {
 	switch name {
 	case "DefaultWaitTime":

@@ -162,7 +162,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// instance returns a rule file as a validator wants it. The error means that it is not YAML.
+// instance returns a rule file in the form that a validator needs, or an error if it is not YAML.
 func instance(text string) (any, error) {
 	var value any
 	if err := yaml.Load([]byte(text), &value, yaml.WithUniqueKeys(false)); err != nil {
@@ -202,9 +202,9 @@ func TestSchema_InvalidSamples(t *testing.T) {
 		}
 		switch reason, listed := unseen[name]; {
 		case err == nil && !listed:
-			t.Errorf("%s is valid for the schema: restrict the schema, or say in unseenBySchema why it cannot know\n%s", file, text)
+			t.Errorf("%s is valid for the schema: restrict the schema, or give the reason in unseenBySchema\n%s", file, text)
 		case err != nil && listed:
-			t.Errorf("%s is refused by the schema after all (%q): take it out of unseenBySchema\n%v", file, reason, err)
+			t.Errorf("the schema refuses %s (%q): remove it from unseenBySchema\n%v", file, reason, err)
 		}
 	}
 	for name := range unseen {
@@ -226,7 +226,7 @@ func TestSchema_Dump(t *testing.T) {
 	}
 }
 
-// schemaObject has the parts of a schema that the tests read.
+// schemaObject contains the parts of a schema that the tests read.
 type schemaObject struct {
 	ID          string                  `json:"$id"`
 	Ref         string                  `json:"$ref"`
@@ -325,7 +325,7 @@ func TestSchema_Defaults(t *testing.T) {
 		}
 	}
 	if len(plain.Settings) == 0 || schema.Defs["wait_time"].Default != "10s" {
-		t.Error("no defaults are known")
+		t.Error("found no defaults")
 	}
 }
 
@@ -480,7 +480,7 @@ func TestSchema_SingleRules(t *testing.T) {
 }
 
 // unseenBySchema returns the invalid samples that the schema accepts, by their names without numbers, with
-// the reasons. A validator sees single values of a file, and not its text.
+// the reasons. A validator sees only the values of a file, not its text.
 func unseenBySchema() map[string]string {
 	const (
 		twice     = "a validator sees the last of two values"

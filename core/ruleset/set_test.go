@@ -108,7 +108,7 @@ func TestSet_Zero(t *testing.T) {
 	t.Parallel()
 	for _, set := range []*ruleset.Set{nil, {}} {
 		if len(set.Rules()) != 0 || set.Match(ruleset.GRPC("/a.B/C")) != nil {
-			t.Errorf("%v is not empty", set)
+			t.Errorf("%v is not an empty set", set)
 		}
 		want := ruleset.Settings{Unmatched: ruleset.SeverityError, Uncovered: ruleset.SeverityIgnore}
 		if set.Settings() != want || set.File() != "" || set.Lookup(ruleset.HTTP("GET /a")) != nil {
@@ -205,8 +205,7 @@ func TestSet_Match_Transports(t *testing.T) {
 	}
 }
 
-// None takes its endpoint out of the reach of a wildcard: Match returns nothing, and Lookup returns the
-// rule.
+// None excludes its endpoint from a wildcard: Match returns nothing, and Lookup returns the rule.
 func TestSet_Lookup_None(t *testing.T) {
 	t.Parallel()
 	set := mustSet(t,
@@ -218,12 +217,12 @@ func TestSet_Lookup_None(t *testing.T) {
 		e := ruleset.Route("POST", path)
 		rules := set.Lookup(e)
 		if len(rules) != 1 || rules[0].None != isNone || (set.Match(e) == nil) != isNone {
-			t.Errorf("%s: got %q, and %q to match", path, namesOf(rules), namesOf(set.Match(e)))
+			t.Errorf("%s: Lookup returned %q, and Match %q", path, namesOf(rules), namesOf(set.Match(e)))
 		}
 	}
 }
 
-// A Set is prepared and committed once. The caller gets the error of prepare.
+// Subscribe prepares and commits a Set once. It returns the error of prepare.
 func TestSet_Subscribe(t *testing.T) {
 	t.Parallel()
 	set := mustSet(t, ruleset.Rule{Endpoint: task(), Key: "a"})

@@ -28,7 +28,7 @@ func TestSource_String(t *testing.T) {
 	}
 }
 
-// Packages that compile a rule spell its fields and values like the place from which they come.
+// Packages that compile a rule spell its fields and values like the layer that contains them.
 func TestResolved_Spelled(t *testing.T) {
 	t.Parallel()
 	pay := ruleset.GRPC("/shop.Orders/Pay")
@@ -57,7 +57,7 @@ func TestResolved_Spelled(t *testing.T) {
 	}
 }
 
-// The words that a message advises are valid in the place of the problem.
+// The advised words are valid in the layer of the problem.
 func TestBuildSet_SpelledMessages(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

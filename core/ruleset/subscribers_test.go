@@ -76,7 +76,7 @@ func TestLive_Subscribe_AllOrNone(t *testing.T) {
 	for _, one := range []*adapter{a, b, c} {
 		subscribe(t, l, one)
 		if one.set != first {
-			t.Error("a new subscriber was not given the set in force")
+			t.Error("a new subscriber did not get the set in force")
 		}
 	}
 
@@ -99,12 +99,13 @@ func TestLive_Subscribe_AllOrNone(t *testing.T) {
 	for _, one := range []*adapter{a, b, c} {
 		wantCalls(t, one, "prepare", "commit")
 		if one.set != l.Current() {
-			t.Error("committed another set than the one in force")
+			t.Error("committed another set than the set in force")
 		}
 	}
 }
 
-// A mistake in a key also changes the lock. The subscriber's error is reported, and not the other lock.
+// A mistake in a key also changes the lock. Reload reports only the subscriber's error and not the changed
+// lock.
 func TestLive_Reload_SubscriberErrorBeforeRekey(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
@@ -122,7 +123,7 @@ func TestLive_Reload_SubscriberErrorBeforeRekey(t *testing.T) {
 		wantCalls(t, a, "prepare")
 	}
 	if l.Current() != first {
-		t.Error("another lock was taken into force")
+		t.Error("a rule with another lock came into force")
 	}
 }
 
@@ -151,7 +152,7 @@ func TestLive_Subscribe_Cancel(t *testing.T) {
 	cancelC := subscribe(t, l, c)
 
 	a.err = errors.New("of no interest")
-	a.onPrepare = func() { cancelA(); cancelB() } // cancels itself, and b before its call
+	a.onPrepare = func() { cancelA(); cancelB() } // cancels its subscription, and the subscription of b before the call of b
 	c.onPrepare = func() {}
 	if err := l.Reload(); err != nil {
 		t.Errorf("the error of a cancelled subscriber counts: %v", err)
@@ -221,7 +222,7 @@ func TestLive_Subscribe_DuringReloads(t *testing.T) {
 		running.Go(func() { l.Reload() })
 		running.Wait()
 		if committed != l.Current() {
-			t.Fatal("the subscriber works with another set than the one in force")
+			t.Fatal("the subscriber uses another set than the set in force")
 		}
 		cancel()
 	}

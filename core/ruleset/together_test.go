@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// A field of a lower layer that a higher layer makes useless is not reported, because no author could follow
-// the advice to remove it.
+// If a higher layer makes a field of a lower layer useless, the field is not reported, because the author of
+// the higher layer could not remove it.
 func TestLoad_UselessInLowerLayer(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
@@ -37,7 +37,7 @@ func TestLoad_UselessInLowerLayer(t *testing.T) {
 			continue
 		}
 		if r.Debounce > 0 && (r.WaitTime != ruleset.NoWait || r.LeaseTime != ruleset.Watchdog || r.OnBusy != failpolicy.Error) {
-			t.Errorf("%s: got %v, %v, %v inside of a debounce", name, r.WaitTime, r.LeaseTime, r.OnBusy)
+			t.Errorf("%s: got %v, %v, %v with a debounce", name, r.WaitTime, r.LeaseTime, r.OnBusy)
 		}
 	}
 }
@@ -63,7 +63,8 @@ func TestResolved_Debounce(t *testing.T) {
 	}
 }
 
-// A field that contradicts a lower layer is reported in its own place, with the field that it contradicts.
+// A field that contradicts a lower layer is reported in its own layer. The message names the contradicted
+// field.
 func TestLoad_ConflictInHigherLayer(t *testing.T) {
 	t.Parallel()
 	const debounced = " (debounce comes from the program)"
@@ -95,7 +96,7 @@ func TestLoad_ConflictInHigherLayer(t *testing.T) {
 }
 
 // A value of a lower layer that a higher layer makes useless is not reported. A missing value is reported in
-// the place that needs it.
+// the layer that needs it.
 func TestLoad_PermitsAndTokensOfLayers(t *testing.T) {
 	t.Parallel()
 	semaphore := ruleset.Rule{Kind: ruleset.Semaphore, Permits: 3}

@@ -21,7 +21,7 @@ const (
 	stormEndpoints = 20
 )
 
-// generation returns a file whose rules all have the number n. A torn set has two numbers.
+// generation returns a file whose rules all have the number n. A set with two numbers is torn.
 func generation(n int) string {
 	var text strings.Builder
 	text.WriteString("allow_rekey: true\nrules:\n")
@@ -31,7 +31,7 @@ func generation(n int) string {
 	return text.String()
 }
 
-// badGeneration returns a file with a mistake in its last rule only.
+// badGeneration returns a file with a mistake only in its last rule.
 func badGeneration(n int) string {
 	return generation(n) + fmt.Sprintf("  - http: POST /bad\n    key: \"%d\"\n    wait_tme: 1s\n", n)
 }
@@ -39,7 +39,7 @@ func badGeneration(n int) string {
 // caller reads the rules of every endpoint until stop is set.
 func caller(current func() *ruleset.Set, stop *atomic.Bool) error {
 	for !stop.Load() {
-		time.Sleep(time.Millisecond) // leaves the processor to the watcher
+		time.Sleep(time.Millisecond) // lets the watcher run
 		set := current()
 		var first string
 		for i := range stormEndpoints {
@@ -110,7 +110,7 @@ func TestWatch_NoTornSet(t *testing.T) {
 			callers.Wait()
 
 			if goods < stormChanges/6 {
-				t.Errorf("%d reloads took effect, want those that were waited for at least", goods)
+				t.Errorf("%d reloads took effect, want at least the reloads that the test waited for", goods)
 			}
 			want := fmt.Sprint(stormChanges)
 			for _, set := range []*ruleset.Set{l.Current(), adapted.Load()} {
@@ -122,8 +122,8 @@ func TestWatch_NoTornSet(t *testing.T) {
 	}
 }
 
-// storm alternates good and bad files, and checks the observed reloads. It waits for one of every three
-// changes; the others may overtake each other.
+// storm writes good and bad files in turn and checks the observed reloads. It waits for every third change.
+// Changes in between may replace each other.
 func storm(t *testing.T, change func(text string, n int), seen reloads) (goods int) {
 	t.Helper()
 	sets := map[string]string{hashOf(generation(0)): "good"}

@@ -15,7 +15,7 @@ import (
 // settle is the time for which a content must stay the same for [ruleset.Watch].
 const settle = time.Second
 
-// inBubble runs a parallel subtest in a bubble, where a busy machine does not lengthen pauses.
+// inBubble runs a parallel subtest in a bubble, where pauses take the same time on a busy machine.
 func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -37,11 +37,11 @@ func watchLive(t *testing.T, path string) (*ruleset.Live, reloads) {
 	return l, seen
 }
 
-// way is a way to give a path a new content.
+// way is a way to replace the content of a path.
 type way struct {
-	// begin creates the path with its first content below top.
+	// begin creates the path, with its first content, in the folder top.
 	begin func(t *testing.T, top, text string) (path string)
-	// change gives the path another content. n counts the changes.
+	// change replaces the content of the path. n counts the changes.
 	change func(t *testing.T, path, text string, n int)
 }
 
@@ -74,7 +74,7 @@ func mapDir(t *testing.T, top, text string, n int) {
 	rulesettest.Link(t, name, filepath.Join(top, "..data"))
 }
 
-// release creates a directory, and a link to it as the current one.
+// release creates a directory and makes the current link point to it.
 func release(t *testing.T, top, text string, n int) {
 	t.Helper()
 	name := "v" + string(rune('a'+n))
@@ -194,7 +194,7 @@ func TestWatch_EveryContentOnce(t *testing.T) {
 		if l.Current() != first {
 			t.Error("a bad file replaced the set in force")
 		}
-		rulesettest.Replace(t, path, keyed("a")) // the content in force, which ends the failure
+		rulesettest.Replace(t, path, keyed("a")) // the content in force, so that the file is valid again
 		seen.good(t, keyed("a"))
 		quiet()
 	})
@@ -217,11 +217,11 @@ func TestWatch_Close(t *testing.T) {
 		if len(seen) > 0 {
 			t.Errorf("observed %+v", <-seen)
 		}
-		// The bubble finds the goroutines that Close has left.
+		// The bubble reports goroutines that Close did not end.
 	})
 }
 
-// Of many changes in a row, the last one comes into force, after nothing has changed for long enough.
+// After many changes in a row, the last content comes into force when it has not changed for the settle time.
 func TestWatch_LastOfManyChanges(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t testing.TB, path, text string){
@@ -248,13 +248,13 @@ func TestWatch_LastOfManyChanges(t *testing.T) {
 			seen.good(t, keyed("a", 20))
 			time.Sleep(10 * settle) // virtual time: nothing must be observed
 			if len(seen) > 0 {
-				t.Errorf("observed besides: %+v", <-seen)
+				t.Errorf("also observed: %+v", <-seen)
 			}
 		})
 	}
 }
 
-// A change comes into force after it has stayed for the settle time, when the file is read next.
+// A change comes into force at the first read after it has stayed for the settle time.
 func TestWatch_SettleTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -312,7 +312,7 @@ func TestWatch_AbsentFile(t *testing.T) {
 				time.Sleep(10 * settle) // virtual time: the file is read many times
 				seen.good(t, keyed("a", n))
 				if len(seen) > 0 {
-					t.Errorf("observed besides: %+v", <-seen)
+					t.Errorf("also observed: %+v", <-seen)
 				}
 			}
 		})
@@ -334,13 +334,13 @@ func TestWatch_AfterReload(t *testing.T) {
 			seen.good(t, keyed("a", n))
 			time.Sleep(5 * settle) // virtual time: nothing must be observed
 			if len(seen) > 0 {
-				t.Errorf("observed besides: %+v", <-seen)
+				t.Errorf("also observed: %+v", <-seen)
 			}
 		}
 	})
 }
 
-// slowly writes text in place, in parts, with a pause after each part.
+// slowly writes the parts of a text to the file, with a pause after each part.
 func slowly(t *testing.T, path string, pause time.Duration, parts ...string) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -389,7 +389,7 @@ func TestWatch_GrowingFile(t *testing.T) {
 	}
 }
 
-// A new file in the place of the old one is also written slowly.
+// A new file replaces the old one and is then written slowly.
 func TestWatch_GrowingNewFile(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(t *testing.T, path string){
@@ -414,7 +414,7 @@ func TestWatch_GrowingNewFile(t *testing.T) {
 	}
 }
 
-// A file that was replaced by the same content is then written slowly.
+// A file is replaced by the same content and is then written slowly.
 func TestWatch_GrowingSameFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -465,8 +465,8 @@ func TestWatch_Log_Refusal(t *testing.T) { //nolint:paralleltest // see above
 	wantKey(t, l, "a")
 }
 
-// The end of a refusal is logged once, whether Watch or Reload loads the file. A later load does not repeat
-// it.
+// The end of a refusal is logged once, whether Watch or Reload loads the file. Later loads do not log it
+// again.
 func TestWatch_Log_EndOfRefusal(t *testing.T) { //nolint:paralleltest // there is one default logger
 	logged := logging(t)
 
@@ -480,7 +480,7 @@ func TestWatch_Log_EndOfRefusal(t *testing.T) { //nolint:paralleltest // there i
 		rulesettest.Replace(t, path, broken)
 		wantLine(t, logged, "level=ERROR", "lock rules refused", path)
 		if err := l.Reload(); err == nil {
-			t.Error("the broken file was taken")
+			t.Error("the broken file came into force")
 		}
 		rulesettest.Replace(t, path, keyed("a"))
 		wantLine(t, logged, "level=INFO", `msg="lock rules loaded; the refusal has ended"`, path, "hash=")
@@ -490,7 +490,7 @@ func TestWatch_Log_EndOfRefusal(t *testing.T) { //nolint:paralleltest // there i
 		wantLine(t, logged, "level=INFO", `msg="lock rules loaded"`, path, "hash=")
 	}
 	if len(logged) > 0 {
-		t.Errorf("logged besides: %q", <-logged)
+		t.Errorf("also logged: %q", <-logged)
 	}
 }
 
@@ -513,6 +513,6 @@ func TestWatch_Log_UnlockedAfterRefusal(t *testing.T) { //nolint:paralleltest //
 	}
 	wantLine(t, logged, "level=INFO", `msg="lock rules loaded"`, path)
 	if len(logged) > 0 {
-		t.Errorf("logged besides: %q", <-logged)
+		t.Errorf("also logged: %q", <-logged)
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
-	for _, p := range []program{{"connect", "Pay"}, {"grpc", "Track"}, {"grpcweb", "Import"}, {"connect", "Chat"}} { // each shape and protocol
+	for _, p := range []program{{"connect", "Pay"}, {"grpc", "Track"}, {"grpcweb", "Import"}, {"connect", "Chat"}} { // for each shape and protocol
 		t.Run(p.protocol+"/"+p.method, func(t *testing.T) {
 			t.Parallel()
 			adaptertest.Run(t, adaptertest.Adapter{
@@ -37,7 +37,7 @@ func TestBehaviour(t *testing.T) {
 // program is the program of package adaptertest for Connect: a method of one shape.
 type program struct{ protocol, method string }
 
-// responseOf returns a response for the methods that end with one reply, otherwise "".
+// responseOf returns a response for the methods that end with one reply, and "" for the others.
 func responseOf(method string) string {
 	if method == "Track" || method == "Chat" {
 		return ""

@@ -110,7 +110,7 @@ func TestCheck_UnknownService(t *testing.T) {
 	}
 }
 
-// The name of a procedure may begin with a slash or not.
+// The name of a procedure may begin with or without a slash.
 func TestCheck_NamesOfAProcedure(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{path("Pay"), strings.TrimPrefix(path("Pay"), "/")} {
@@ -216,7 +216,7 @@ func TestUnmatched_Allocations(t *testing.T) {
 	}
 }
 
-// bareConn is a connection that only has a spec.
+// bareConn is a connection with only a spec.
 type bareConn struct{ connect.StreamingHandlerConn }
 
 func (bareConn) Spec() connect.Spec {
@@ -245,7 +245,7 @@ func TestInterceptor_ClientsUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s.Receive() { // until the end
+	for s.Receive() { // reads until the end
 	}
 	if err := errors.Join(s.Err(), s.Close()); err != nil {
 		t.Error(err)
@@ -255,7 +255,8 @@ func TestInterceptor_ClientsUnchanged(t *testing.T) {
 	}
 }
 
-// ruleCounter counts the rules that come into force. It needs no mutex, because one goroutine compiles.
+// ruleCounter counts the rules that come into force. It needs no mutex, because only one goroutine compiles
+// rules.
 type ruleCounter struct{ n int }
 
 func (c *ruleCounter) observer() *core.Observer {

@@ -32,8 +32,8 @@ func (c *callCounter) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// A client of grpc-go sees the status and its details. It does not retry, because headers came before the
-// status.
+// A client of grpc-go gets the status and its details. It does not retry, because it received headers before
+// the status.
 func TestGRPCGo_StatusWithoutRetry(t *testing.T) {
 	t.Parallel()
 	attempts := &callCounter{}

@@ -144,7 +144,7 @@ type bench struct {
 	guard  *connectlock.Guard
 	shop   *shop
 	server *httptest.Server
-	stop   func() // stops server and lock client; the end of the test calls it, too
+	stop   func() // stops the server and the lock client; also called at the end of the test
 }
 
 // patient is the backend timeout of most tests.
@@ -164,7 +164,7 @@ func prepare(t testing.TB, timeout time.Duration, s *shop, opts ...any) *bench {
 	if b.guard, err = connectlock.New(b.locks, own...); err != nil {
 		t.Fatal(err)
 	}
-	s.handler(connect.WithInterceptors(b.guard.Interceptor())) // for Check; serve makes another
+	s.handler(connect.WithInterceptors(b.guard.Interceptor())) // for Check; serve creates another one
 	return b
 }
 
@@ -236,7 +236,7 @@ func (b *bench) held(name string) bool {
 // until waits for a condition that other goroutines make true.
 func until(t testing.TB, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Minute) // only a failing test reaches it
+	deadline := time.Now().Add(5 * time.Minute) // reached only by a failing test
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatal("the condition does not become true")
@@ -245,7 +245,7 @@ func until(t testing.TB, condition func() bool) {
 	}
 }
 
-// answer is everything that a client sees of a call. header has headers and trailers.
+// answer contains everything that a client receives in a call. header contains headers and trailers.
 type answer struct {
 	replies []string
 	header  http.Header

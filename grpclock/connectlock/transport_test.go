@@ -17,7 +17,7 @@ import (
 // allowGET lets clients call a procedure with GET.
 func allowGET() connect.Option { return connect.WithIdempotency(connect.IdempotencyNoSideEffects) }
 
-// A call that comes as GET, or whose messages are compressed or JSON, is a call of its procedure.
+// A call by GET, or with compressed messages or JSON, takes the lock of its procedure, too.
 func TestTransport_AllForms(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Message = "paid elsewhere" })))
@@ -40,7 +40,7 @@ func TestTransport_AllForms(t *testing.T) {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 		if want := map[bool]string{true: http.MethodGet, false: http.MethodPost}[name == "GET"]; method != want {
-			t.Errorf("%s: the call came as %s", name, method)
+			t.Errorf("%s: the call arrived as %s", name, method)
 		}
 		_, err = client.CallUnary(t.Context(), connect.NewRequest(order("1")))
 		if connect.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "paid elsewhere") {
@@ -49,7 +49,7 @@ func TestTransport_AllForms(t *testing.T) {
 	}
 }
 
-// No cache keeps an answer of the guard, whatever a layer around the handler or the handler itself allows.
+// No cache stores an answer of the guard, whatever the handler or a layer around it allows.
 func TestTransport_AnswersNotCached(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -82,7 +82,7 @@ func TestTransport_AnswersNotCached(t *testing.T) {
 	}
 }
 
-// One of two handlers of the program has the interceptor.
+// Check reports a procedure whose handler has no interceptor, although another handler has one.
 func TestTransport_HandlerWithoutInterceptor(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))

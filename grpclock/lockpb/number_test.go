@@ -12,7 +12,7 @@ import (
 	_ "github.com/interlock-go/interlock/grpclock/lockpb"
 )
 
-// Generated code of another option with the same number panics, as the comment of the option documents.
+// Generated code of another option with the same number panics, as the comment of the option says.
 func TestLock_NumberOfOtherOption(t *testing.T) {
 	t.Parallel()
 	raw, err := proto.Marshal(&descriptorpb.FileDescriptorProto{

@@ -9,8 +9,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// The rules of every method of a set of files. To read a descriptor set, use
-// protodesc.NewFiles.
+// All rules in a set of files. To read a descriptor set, use protodesc.NewFiles.
 func ExampleAll() {
 	files := new(protoregistry.Files)
 	if err := files.RegisterFile(tillpb.File_tillpb_till_proto); err != nil {

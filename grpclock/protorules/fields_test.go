@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// row is a field of the option as its author writes it and the change that it makes to a rule.
+// row is a field of the option in the text form, and the change that it makes to a rule.
 type row struct {
 	field, written string
 	want           func(r *ruleset.Rule)
@@ -88,7 +88,7 @@ func TestFields_EachChangesOneField(t *testing.T) {
 	}
 }
 
-// Zero is a value: it overrides the value of a rule in code.
+// An explicit zero is a value that overrides the value of a rule in code.
 func TestFields_ZeroIsSet(t *testing.T) {
 	t.Parallel()
 	for field, written := range map[string]string{
@@ -128,7 +128,7 @@ func TestFields_MatchRule(t *testing.T) {
 	}
 }
 
-// A field that has no row above is read like the field of a rule file.
+// A field without a row above is read like the field of a rule file.
 func TestFields_ReadLikeRuleFile(t *testing.T) {
 	t.Parallel()
 	fields := (*lockpb.Lock)(nil).ProtoReflect().Descriptor().Fields()
@@ -163,7 +163,7 @@ func TestFields_ReadLikeRuleFile(t *testing.T) {
 			return true
 		})
 		if !accepted {
-			t.Errorf("%s: no rule file takes one of %q: write a row for it", name, samples)
+			t.Errorf("%s: no rule file accepts any of %q: write a row for it", name, samples)
 		}
 	}
 }
@@ -211,7 +211,7 @@ func texts[T ~string](list []T) []string {
 func TestFields_Durations(t *testing.T) {
 	t.Parallel()
 	texts := []string{
-		"10s", "250ms", "1m30s", "1.5h", "1ms", "none", "forever", "watchdog", // some of them right
+		"10s", "250ms", "1m30s", "1.5h", "1ms", "none", "forever", "watchdog", // some of them valid
 		"", " ", "10", "0", "0s", "-5s", "10 s", "10S", "10sec", "1d", "soon", "None", "FOREVER", "infinite", "1us", "100000h", "5s5", "+5s", ".5s", "1e3s", "٣s",
 	}
 	for _, field := range []string{"wait_time", "lease_time", "debounce"} {

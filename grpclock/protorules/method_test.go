@@ -45,7 +45,7 @@ func TestAll_DescriptorSet(t *testing.T) {
 			t.Errorf("got %+v, want %+v", m, want[i])
 		}
 		if got := protorules.NeedsRule(m.FullMethod, m.Descriptor); got != want[i].needs {
-			t.Errorf("%s: NeedsRule is %v", m.FullMethod, got)
+			t.Errorf("%s: NeedsRule: %v", m.FullMethod, got)
 		}
 	}
 }

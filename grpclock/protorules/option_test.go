@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// For the usage example in lock.proto, Of returns the same rule as the one in Go.
+// For the usage example in lock.proto, Of returns the same rule as the example in Go.
 func TestOf_AllForms(t *testing.T) {
 	t.Parallel()
 	set := compiled(t, lock(`key: "order_lock_#{req.order_id}" wait_time: "10s" on_busy: STRATEGY_NULL_RESPONSE`))
@@ -56,7 +56,7 @@ func TestOf_SeveralOptions(t *testing.T) {
 		t.Error("disabled: false does not count as set")
 	}
 	if _, set := rules[0].Fields["disabled"]; set {
-		t.Error("disabled counts as set where it is not written")
+		t.Error("disabled counts as set although it is not written")
 	}
 }
 
@@ -124,8 +124,8 @@ func TestOf_InvalidFields(t *testing.T) {
 	}
 }
 
-// A later version of lock.proto has fields that this program does not contain. They are an error at each level,
-// because the lock would not do what its author wrote.
+// A later version of lock.proto may have fields that this program does not know. They are an error at each
+// level, because the lock would not behave as its author wrote.
 func TestOf_FieldsOfLaterVersion(t *testing.T) {
 	t.Parallel()
 	later := protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1)
@@ -178,7 +178,7 @@ service Orders {
 	}
 }
 
-// Some loaders create the type of the options at run time.
+// Options are also read if a loader creates their type at run time.
 func TestOf_DynamicType(t *testing.T) {
 	t.Parallel()
 	m := dynamicOptions{pay(t, lock(`key: "k"`), "option idempotency_level = NO_SIDE_EFFECTS;")}

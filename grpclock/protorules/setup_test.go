@@ -33,7 +33,7 @@ service Orders {
 // lock returns an option with the given fields.
 func lock(fields string) string { return "option (interlock.v1.lock) = {" + fields + "};" }
 
-// pay returns the method in a program that contains the option.
+// pay returns a method with the given option in a program that knows the option.
 func pay(t testing.TB, options ...string) protoreflect.MethodDescriptor {
 	t.Helper()
 	return read(t, compiled(t, options...), generatedType(t))
@@ -58,7 +58,7 @@ func typesOf(t testing.TB, extension protoreflect.ExtensionType) *protoregistry.
 	return types
 }
 
-// dynamicType returns the option as a type that is created at run time.
+// dynamicType returns a type of the option that is created at run time.
 func dynamicType(t testing.TB, set *descriptorpb.FileDescriptorSet, name protoreflect.FullName) *protoregistry.Types {
 	t.Helper()
 	d, err := protofile.Read(t, set, new(protoregistry.Types)).FindDescriptorByName(name)
@@ -68,7 +68,7 @@ func dynamicType(t testing.TB, set *descriptorpb.FileDescriptorSet, name protore
 	return typesOf(t, dynamicpb.NewExtensionType(d.(protoreflect.ExtensionDescriptor)))
 }
 
-// onlyRule returns the only rule of a method without problems.
+// onlyRule returns the rule of a method that must have one rule and no problems.
 func onlyRule(t testing.TB, m protoreflect.MethodDescriptor) ruleset.Declared {
 	t.Helper()
 	rules, problems := protorules.Of(m)

@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// The page allocates twice for an acquisition and its hold, for their contexts, and once more if the acquisition waits.
+// The page allocates twice for an acquisition and its hold, because of their contexts, and once more if the
+// acquisition waits.
 func TestObserver_Allocations(t *testing.T) {
 	page, err := lockz.New()
 	if err != nil {
@@ -23,7 +24,7 @@ func TestObserver_Allocations(t *testing.T) {
 		contended bool
 		most      float64
 	}{{false, 2}, {true, 3}} {
-		const own = 1 // the field, which observeOne makes
+		const own = 1 // observeOne allocates the field
 		got := testing.AllocsPerRun(1000, func() { observeOne(ctx, observer, "shop:order:1", tt.contended) })
 		if got > tt.most+own {
 			t.Errorf("contended %t: %v allocations, want %v at most", tt.contended, got-own, tt.most)
@@ -40,8 +41,8 @@ func benchPage(b *testing.B) *lockz.Page {
 	return p
 }
 
-// BenchmarkObserve measures what the page spends on an acquisition and its hold: it makes the calls of core without core
-// and Redis.
+// BenchmarkObserve measures the cost of the page for an acquisition and its hold. It makes the calls of core
+// without core and Redis.
 func BenchmarkObserve(b *testing.B) {
 	for _, contended := range []bool{false, true} {
 		b.Run("contended="+strconv.FormatBool(contended), func(b *testing.B) {

@@ -19,8 +19,9 @@ import (
 
 const deadlockText = "deadlock: callers wait for each other's locks"
 
-// Two callers that take two locks in opposite order are in a deadlock. It is reported once, after two seconds, even if no
-// browser shows the page. Both callers are marked until it ends. The record names the rules of the locks that each holds.
+// Two callers that take two locks in opposite orders are in a deadlock. It is reported once, after two
+// seconds, even if no browser shows the page. The page marks both callers until the deadlock ends. The record
+// contains the rules of the locks that each caller holds.
 func TestDeadlock_TwoCallers(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -32,10 +33,10 @@ func TestDeadlock_TwoCallers(t *testing.T) {
 		second := b.wait(ship, a, core.Label("ship"), core.WaitTime(20*time.Second))
 		time.Sleep(2*time.Second - 1) // likewise
 		if n := b.countDeadlocks(); n != 0 {
-			t.Errorf("counted %d before the ring lasted for two seconds", n)
+			t.Errorf("counted %d before the ring had existed for two seconds", n)
 		}
 		persist()
-		persist() // it is reported once
+		persist() // a deadlock is reported once
 
 		logged := b.logs.records(t, deadlockText)
 		if n := b.countDeadlocks(); n != 1 || len(logged) != 1 {
@@ -44,7 +45,7 @@ func TestDeadlock_TwoCallers(t *testing.T) {
 		for caller, rule := range map[string]string{"caller_1": "ship", "caller_2": "pay"} {
 			group, _ := logged[0][caller].(map[string]any)
 			if held, _ := group["holds_rules"].([]any); len(held) != 1 || held[0] != rule {
-				t.Errorf("%s: logged %v, want that it holds a lock of %s", caller, group, rule)
+				t.Errorf("%s: logged %v, want a held lock of %s", caller, group, rule)
 			}
 		}
 		s := b.Snapshot()
@@ -104,7 +105,7 @@ func TestDeadlock_ThreeCallers(t *testing.T) {
 	})
 }
 
-// A caller with two clients can wait for itself.
+// A caller that uses two clients can wait for itself.
 func TestDeadlock_OneCallerWithTwoClients(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -138,8 +139,8 @@ func TestDeadlock_MultiLock(t *testing.T) {
 	})
 }
 
-// A chain that ends is not a deadlock: it ends at a holder that does not wait, at a holder of which only a goroutine with a
-// detached context waits, or at readers, which do not wait for each other.
+// A chain that ends is not a deadlock. It may end at a holder that does not wait, at a holder for which only
+// a goroutine with a detached context waits, or at readers, because they do not wait for each other.
 func TestDeadlock_ChainThatEnds(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -168,8 +169,8 @@ func TestDeadlock_ChainThatEnds(t *testing.T) {
 	})
 }
 
-// On the page a caller without a rule is called "a caller", not "none". The rule of the lock that it holds shows where it
-// comes from.
+// The page calls a caller without a rule "a caller", not "none". The rule of the lock that it holds shows its
+// origin.
 func TestDeadlock_CallerWithoutARule(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -188,7 +189,7 @@ func TestDeadlock_CallerWithoutARule(t *testing.T) {
 	})
 }
 
-// All deadlocks are counted, but their records are limited.
+// All deadlocks are counted, but the number of records is limited.
 func TestDeadlock_LogLimit(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -211,8 +212,8 @@ func TestDeadlock_LogLimit(t *testing.T) {
 	})
 }
 
-// After a deadlock ends, which is usually when an operator looks, the page still shows what each caller held and waited for,
-// and its trace.
+// Operators usually look after a deadlock has ended. The page still shows which locks each caller held and
+// waited for, and its trace.
 func TestDeadlock_PastDeadlockOnThePage(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -232,7 +233,7 @@ func TestDeadlock_PastDeadlockOnThePage(t *testing.T) {
 	})
 }
 
-// The record names rules and hashes of keys. It names keys only with WithRawKeys.
+// The record contains rules and hashes of keys. It contains keys only with WithRawKeys.
 func TestDeadlock_LogHidesKeys(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -264,8 +265,8 @@ func TestDeadlock_LogHidesKeys(t *testing.T) {
 	}
 }
 
-// A reader that queues behind a writer waits for the readers that hold the lock, like the writer. It can be in a deadlock with
-// one of them, without the writer.
+// A reader that queues behind a writer also waits for the readers that hold the lock. It can be in a deadlock
+// with one of them that does not include the writer.
 func TestDeadlock_ReaderBehindAWriter(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -292,7 +293,8 @@ func TestDeadlock_ReaderBehindAWriter(t *testing.T) {
 	})
 }
 
-// A ring that ends within two seconds is not reported: one of its callers only tries, or has a short wait time.
+// A ring that ends within two seconds is not reported, for example because one of its callers does not wait
+// or has a short wait time.
 func TestDeadlock_ShortRing(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"try-lock": 0, "short wait": time.Second} {
@@ -401,7 +403,8 @@ func TestDeadlock_SecondKeyOfAMultiLock(t *testing.T) {
 	}
 }
 
-// A caller that waits for two readers may be in two rings. After the first ring ends, the second one is still found.
+// A caller that waits for two readers may be in two rings. After the first ring has ended, the second one is
+// still found.
 func TestDeadlock_SecondRing(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -425,7 +428,7 @@ func TestDeadlock_SecondRing(t *testing.T) {
 	})
 }
 
-// persist sleeps until a ring is a deadlock.
+// persist sleeps until a ring counts as a deadlock.
 func persist() {
 	time.Sleep(3 * time.Second) // virtual time
 	synctest.Wait()

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// Each log record has the level and the keys of the table in doc.go, and each row of the table is logged.
+// Each log record has the level and the keys of its row in doc.go, and each row of the table is logged.
 func TestDoc_Logs(t *testing.T) {
 	t.Parallel()
 	want := documentedLogs(t)
@@ -110,5 +110,5 @@ func logEverything(b *fixture) {
 	_, hold = b.take(b.t.Context(), b.locks.Lock("a"))
 	b.press(ticket, "X-Operator", "yes") // another holder has the lock
 	b.press(b.tickets("/", "X-Operator", "yes")[0], "X-Operator", "yes")
-	_ = hold.Release(b.t.Context()) // it is lost
+	_ = hold.Release(b.t.Context()) // the hold is lost
 }

@@ -25,13 +25,14 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// A Gin endpoint locks an order and then the stock, a gRPC method locks the stock and then the order. The page shows what
-// both hold and wait for, and that they are in a deadlock. An operator releases one of the locks, and both end.
+// A Gin endpoint locks an order and then the stock, and a gRPC method locks the stock and then the order. The
+// page shows the locks that both hold and wait for, and the deadlock. An operator releases one of the locks,
+// and both calls end.
 func TestEndpoints_Deadlock(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
 		second := func(ctx context.Context, name string) error {
-			time.Sleep(time.Second) // virtual time: until both have their first lock
+			time.Sleep(time.Second) // virtual time, until both have their first lock
 			return b.locks.Lock(name).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(time.Hour), core.Label("then "+name))
 		}
 		shop := b.ginShop(func(c *gin.Context) {
@@ -88,7 +89,8 @@ func TestEndpoints_Deadlock(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A request without a usable key is a refusal, and a request that runs without its lock is an incident.
+// The page shows a request without a usable key as a refusal, and a request that runs without its lock as an
+// incident.
 func TestEndpoints_CallsWithoutALock(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {

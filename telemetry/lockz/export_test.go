@@ -10,7 +10,7 @@ type (
 
 const DefaultRows = jsonRows
 
-// Snapshot returns what the page shows, without asking Redis.
+// Snapshot returns the data of the page without asking Redis.
 func (p *Page) Snapshot() Snapshot {
 	return *collect(p.tracker, &p.process, p.cfg.names(), listing{rows: jsonRows})
 }

@@ -17,7 +17,7 @@ import (
 
 var next = regexp.MustCompile(`href="([^"]+)">Next part`)
 
-// The fleet view lists locks of all processes, part by part, and releases one.
+// The fleet view lists the locks of all processes, page by page, and can release a lock.
 func TestFleet_ListsAndReleases(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -36,7 +36,7 @@ func TestFleet_ListsAndReleases(t *testing.T) {
 			seen["ours"] += strings.Count(body, core.KeyHash("shop:ours")+"</bdi>")
 			seen["theirs"] += strings.Count(body, stranger)
 			if strings.Contains(body, "shop:") {
-				t.Error("a key is shown raw")
+				t.Error("a raw key is shown")
 			}
 			link := next.FindStringSubmatch(body)
 			if target = ""; link != nil {
@@ -66,8 +66,8 @@ func TestFleet_ListsAndReleases(t *testing.T) {
 	}, lockz.WithFleet(), lockz.WithAuthorizer(operator))
 }
 
-// A lock with more holders than the list shows has no button, because a button takes the lock only from holders that were
-// shown.
+// A lock with more holders than the list shows has no button, because a button takes the lock only from
+// displayed holders.
 func TestFleet_ButtonOnlyIfAllHoldersAreShown(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -109,7 +109,8 @@ func TestFleet_JSON(t *testing.T) {
 	}, lockz.WithFleet(), lockz.WithRawKeys())
 }
 
-// The view reports an invalid cursor, an unknown client and a Redis that does not answer: as a page and as JSON.
+// The view reports an invalid cursor, an unknown client and a Redis that does not answer, as a page and as
+// JSON.
 func TestFleet_Failures(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -134,7 +135,8 @@ func TestFleet_Failures(t *testing.T) {
 	}, lockz.WithFleet())
 }
 
-// The view reveals nothing about hidden keys: it refuses a prefix, does not search in them, and sorts by their hashes.
+// The view reveals nothing about hidden keys: it refuses a prefix, does not search in keys, and sorts by
+// hashes.
 func TestFleet_HiddenKeys(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {

@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.TestMode)
 	logging.Disable()                              // go-redis prints failed dials
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // for clients and rules that the page does not log
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // clients and rules also log to the default logger
 	goleak.VerifyTestMain(m)
 }
 
@@ -108,8 +108,8 @@ func (b *fixture) free(holds ...*core.Hold) {
 	}
 }
 
-// wait starts a caller that waits for a taken lock and returns when the caller is queued. The caller releases the lock
-// when it gets it. done waits for its end.
+// wait starts a caller that waits for a taken lock. It returns when the caller is queued. The caller releases
+// the lock as soon as it gets it. done waits for the caller to end.
 func (b *fixture) wait(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) (done func() error) {
 	b.t.Helper()
 	var wg sync.WaitGroup
@@ -162,7 +162,8 @@ func ask(h http.Handler, method, target string, header ...string) *httptest.Resp
 	return w
 }
 
-// countDeadlocks returns the counter of deadlocks, or -1 if it has no series. It must have one from the start.
+// countDeadlocks returns the value of the counter of deadlocks, or -1 if the counter has no series. It must
+// have a series from the start.
 func (b *fixture) countDeadlocks() int64 {
 	b.t.Helper()
 	var rm metricdata.ResourceMetrics

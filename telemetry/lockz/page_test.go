@@ -74,7 +74,7 @@ func TestPage_RedisState(t *testing.T) {
 	})
 }
 
-// The id of the client is on the page once. Its holders are shown by their number.
+// The page contains the id of the client once. It shows holders of this client by their numbers.
 func TestPage_OwnClient(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -100,7 +100,7 @@ func TestPage_OwnClient(t *testing.T) {
 	})
 }
 
-// A lost lock is red and has a date: as a hold, as an incident and in the numbers.
+// A lost lock is red and has a date, in the holds, in the incidents and in the numbers.
 func TestPage_Losses(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -110,7 +110,7 @@ func TestPage_Losses(t *testing.T) {
 		s := b.Snapshot()
 		at := s.Holds[0].LostAt
 		if ago := s.Time.Sub(at); ago < time.Hour || ago > time.Hour+time.Minute || !s.LastLost.Equal(at) || s.Lost != 1 {
-			b.t.Errorf("lost at %v and %v, %d in all, want one an hour before %v", at, s.LastLost, s.Lost, s.Time)
+			b.t.Errorf("lost at %v and %v, %d in total, want one an hour before %v", at, s.LastLost, s.Lost, s.Time)
 		}
 		date := at.Format("2006-01-02 15:04:05")
 		if s := b.json("/?format=json&q=nothing"); s.Lost != 1 || len(s.Holds) != 0 {
@@ -129,7 +129,7 @@ func TestPage_Losses(t *testing.T) {
 	})
 }
 
-// A search keeps the rows that show a text, and the query sorts them.
+// A search keeps only rows that contain a text, and the query determines their order.
 func TestPage_SearchAndSort(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -167,7 +167,7 @@ func TestPage_SearchAndSort(t *testing.T) {
 	})
 }
 
-// The waiters of one key are one row. A waiter in a deadlock has a separate row.
+// All waiters for a key share one row. A waiter in a deadlock has a separate row.
 func TestPage_WaitersByKey(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -242,8 +242,8 @@ func attributes(t *testing.T, body string, names ...string) []string {
 	return found
 }
 
-// Text from outside cannot inject elements or fill the page: tags, quotes, control characters, changes of direction, bytes
-// that are not UTF-8, and 10 kB of text.
+// Text from outside cannot inject elements or flood the page. The test uses tags, quotes, control characters,
+// changes of direction, bytes that are not UTF-8, and 10 kB of text.
 func TestPage_HostileText(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
@@ -297,7 +297,8 @@ func TestPage_HostileText(t *testing.T) {
 	}, lockz.WithRawKeys())
 }
 
-// 10,000 callers wait for one key. JSON lists the first ones in order. The page has one row for all of them.
+// 10,000 callers wait for one key. JSON lists the first callers in order, and the page has one row for all of
+// them.
 func TestPage_TenThousandWaiters(t *testing.T) {
 	t.Parallel()
 	const many = 10_000

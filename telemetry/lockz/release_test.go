@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// operator allows requests with the right header.
+// operator returns the operator of a request. It refuses requests without the right header.
 func operator(r *http.Request) error {
 	if r.Header.Get("X-Operator") != "yes" {
 		return errors.New("who are you?")
@@ -94,7 +94,7 @@ func TestRelease_Operator(t *testing.T) {
 			what[e.What]++
 		}
 		if what["force released"] != 1 || what["lost"] != 1 {
-			t.Errorf("incidents: %v, want the release and the loss", what)
+			t.Errorf("incidents: %v, want a release and a loss", what)
 		}
 		if body := b.get("/?notice=released").Body.String(); !strings.Contains(body, "The lock was released") {
 			t.Error("the page does not say that it was released")
@@ -102,7 +102,7 @@ func TestRelease_Operator(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// The question of a button names the key, the holder and how long it has held the lock.
+// The question of a button contains the key, the holder, and the time for which it has held the lock.
 func TestRelease_QuestionOfAButton(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -164,16 +164,16 @@ func TestRelease_Forbidden(t *testing.T) {
 				t.Errorf("%s: got %d, want %d", name, w.Code, tt.want)
 			}
 		}
-		time.Sleep(16 * time.Minute) // virtual time: a ticket has expired
+		time.Sleep(16 * time.Minute) // virtual time, until the ticket has expired
 		if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusConflict {
 			t.Errorf("an old ticket: got %d, want 409", w.Code)
 		}
-		b.free(hold) // fails if it is lost
+		b.free(hold) // fails if the lock is lost
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A button takes the lock only from the holder that the operator saw. If the next holder has the lock, it keeps it, and the
-// record names it.
+// A button takes the lock only from the holder that the operator saw. If another holder has the lock in the
+// meantime, that holder keeps it, and the record contains that holder.
 func TestRelease_NextHolderKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -191,8 +191,8 @@ func TestRelease_NextHolderKeepsTheLock(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// Callers of a process pass the lock on under one field. A button takes it only from the hold that the operator saw, or from
-// its Handover. The next hold with the same field keeps the lock.
+// Callers of a process pass the lock on under one field. A button takes the lock only from the hold that the
+// operator saw, even after its Handover. The next hold with the same field keeps the lock.
 func TestRelease_NextHolderWithTheSameFieldKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -208,11 +208,11 @@ func TestRelease_NextHolderWithTheSameFieldKeepsTheLock(t *testing.T) {
 			next <- hold
 		}()
 		synctest.Wait()
-		time.Sleep(time.Millisecond) // virtual time: the holds begin at different times
+		time.Sleep(time.Millisecond) // virtual time, so that the holds begin at different times
 		b.free(first)
 		second := <-next
 		if second.Field() != first.Field() {
-			t.Fatal("nothing is tested: the lock was not passed on under its field")
+			t.Fatal("the lock was not passed on under its field, so the test proves nothing")
 		}
 		for i, ticket := range old {
 			if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusConflict {
@@ -233,7 +233,8 @@ func TestRelease_NextHolderWithTheSameFieldKeepsTheLock(t *testing.T) {
 	}, lockz.WithAuthorizer(operator), lockz.WithFleet())
 }
 
-// A button takes the lock only from the holders that it names. Readers in other rows, and readers that came later, keep it.
+// A button takes the lock only from the holders that it names. Readers in other rows and later readers keep
+// it.
 func TestRelease_HiddenReadersKeepTheLock(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -264,7 +265,7 @@ func TestRelease_HiddenReadersKeepTheLock(t *testing.T) {
 			}
 		}
 		for _, hold := range readers {
-			_ = hold.Release(b.t.Context()) // some have lost it
+			_ = hold.Release(b.t.Context()) // some have lost the lock
 		}
 	}, lockz.WithAuthorizer(operator), lockz.WithFleet())
 }
@@ -283,12 +284,12 @@ func TestRelease_RedisDown(t *testing.T) {
 			t.Errorf("logged %v", logged)
 		}
 		b.server.Up()
-		time.Sleep(10 * time.Second) // virtual time: the lease expires, and Redis is found again
+		time.Sleep(10 * time.Second) // virtual time, in which the lease expires and the client finds Redis again
 		_ = hold.Release(b.t.Context())
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A hold that was left by Close has no button, because no open client can release it.
+// A hold that Close left to its lease has no button, because no open client can release it.
 func TestRelease_ClosedClient(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -320,7 +321,7 @@ func TestRelease_OperatorPanics(t *testing.T) {
 	}, lockz.WithAuthorizer(func(*http.Request) error { return nil }), lockz.WithOperator(func(*http.Request) string { panic("no name") }))
 }
 
-// If the lock is already free, no holder loses it: the page says so, and nothing is logged.
+// If the lock is already free, no holder loses it. The page reports that, and nothing is logged.
 func TestRelease_FreeLock(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -339,8 +340,9 @@ func TestRelease_FreeLock(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// Behind a proxy that rewrites Host, like nginx by default, Origin is the only header that says where the page was shown: over
-// plain HTTP a browser sends no Sec-Fetch-Site. A button still works there in the browser that got it.
+// Behind a proxy that rewrites Host, like nginx by default, only the header Origin shows the site of the
+// page, because over plain HTTP a browser sends no Sec-Fetch-Site. A button still works in the browser that
+// got it.
 func TestRelease_ProxyRewritesHost(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// The page is HTML with all of its sections. Its headers forbid caching, frames and content from other sites.
+// The page is HTML with all sections. Its headers forbid caching, frames and content from other sites.
 func TestServeHTTP_Page(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {

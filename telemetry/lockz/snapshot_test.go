@@ -18,8 +18,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// A hold and its re-entries are one row until the hold ends. The row contains all data of the page about
-// the hold.
+// A hold and its re-entries share one row until the hold ends. The row contains all data about the hold.
 func TestSnapshot_Holds(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -55,7 +54,7 @@ func TestSnapshot_Holds(t *testing.T) {
 	})
 }
 
-// endGate delays the end of some holds for the observers after it, until it is closed.
+// endGate is an observer that delays the end of some holds for later observers until it is closed.
 type endGate chan struct{}
 
 func (g endGate) observer() *core.Observer { return &core.Observer{HoldEnd: g.observeHoldEnd} }
@@ -159,7 +158,7 @@ func TestSnapshot_Waiters(t *testing.T) {
 			t.Errorf("blocked by %+v, want %+v", w.BlockedBy, want)
 		}
 		if s.Holds[0].Waiters != 2 {
-			t.Errorf("the hold says that %d wait for it, want 2", s.Holds[0].Waiters)
+			t.Errorf("the hold has %d waiters, want 2", s.Holds[0].Waiters)
 		}
 		b.free(hold)
 		b.wantGranted(first, second)
@@ -170,7 +169,7 @@ func TestSnapshot_Waiters(t *testing.T) {
 	})
 }
 
-// A blocker in another process is named by its field, even for later waiters that have not asked Redis.
+// The page shows the field of a blocker in another process, even for later waiters that have not asked Redis.
 func TestSnapshot_WaiterBlockedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -221,7 +220,7 @@ func TestSnapshot_Losses(t *testing.T) {
 	run(t, func(b *fixture) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
-		time.Sleep(time.Millisecond) // virtual time: the observers are notified after the context is canceled
+		time.Sleep(time.Millisecond) // virtual time, because the observers are notified after the context is canceled
 		s := b.Snapshot()
 		if len(s.Holds) != 1 || !s.Holds[0].Lost || s.Holds[0].LeaseLeft != 0 {
 			t.Errorf("holds: %+v, want one lost hold", s.Holds)
@@ -238,7 +237,8 @@ func TestSnapshot_Losses(t *testing.T) {
 	})
 }
 
-// A hold that Close left to its lease is not lost, because it still blocks waiters. It is a separate incident.
+// A hold that Close left to its lease is not lost, because it still blocks waiters. It is shown as another
+// kind of incident.
 func TestSnapshot_LeftByClose(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -284,8 +284,8 @@ func TestSnapshot_Handover(t *testing.T) {
 	})
 }
 
-// Frequent events do not push out rare ones. After many unlocked runs and busy refusals, JSON and the page still list a lost
-// lock and a backend failure.
+// Frequent events do not replace rare ones. After many unlocked runs and busy refusals, JSON and the page
+// still list a lost lock and a backend failure.
 func TestSnapshot_RareEventsAreKept(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -296,7 +296,7 @@ func TestSnapshot_RareEventsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := lost.Release(b.t.Context()); err == nil {
-			t.Fatal("a lock that was taken away was released")
+			t.Fatal("the holder released a lock that it had lost")
 		}
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		for range 300 {
@@ -323,8 +323,8 @@ func TestSnapshot_RareEventsAreKept(t *testing.T) {
 	})
 }
 
-// The keys that are acquired most come first. If more keys are acquired than the sketch keeps, the error bound covers the true
-// count.
+// The most frequently acquired keys come first. If there are more keys than the sketch keeps, the true count
+// is within the error bound.
 func TestSnapshot_HotKeys(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -355,7 +355,7 @@ func TestSnapshot_HotKeys(t *testing.T) {
 	}, lockz.WithRawKeys())
 }
 
-// A lost hold that no caller can release any more is removed from the page.
+// The page removes a lost hold that no caller can release any more.
 func TestSnapshot_Leak(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)

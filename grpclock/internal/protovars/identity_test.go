@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// identified returns the keys of a call that has its id in every place.
+// identified returns the keys of a call that contains the same id in every place.
 func identified(tb testing.TB, template string, req proto.Message, claims any, format ...keyexpr.Format) ([]string, error) {
 	tb.Helper()
 	claimed := keyexpr.Variable{Name: "claims", Type: keyexpr.TypeFor[map[string]any]()}

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// scalars are the kinds of fields that are neither messages nor enums.
+// scalars lists the kinds of fields that are neither messages nor enums.
 var scalars = []descriptorpb.FieldDescriptorProto_Type{
 	descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_BOOL, descriptorpb.FieldDescriptorProto_TYPE_BYTES,
 	descriptorpb.FieldDescriptorProto_TYPE_INT32, descriptorpb.FieldDescriptorProto_TYPE_INT64,
@@ -148,12 +148,12 @@ func TestMessage_NegativeNumbers(t *testing.T) {
 			t.Errorf("a key of %s: got %q", name, got)
 		}
 		if got := keysOf(t, d, "req.by_"+name+`[-5]`, "by_"+name+" { key: -5 value: 'v' }"); got != "v" {
-			t.Errorf("a written key of %s: got %q", name, got)
+			t.Errorf("a literal key of %s: got %q", name, got)
 		}
 	}
 }
 
-// Kinds that are not numbers have their texts, and are missing in different ways.
+// The texts of the kinds that are not numbers, and the values of each kind that count as missing.
 func TestMessage_OtherKinds(t *testing.T) {
 	t.Parallel()
 	d := everyKind(t)

@@ -25,8 +25,8 @@ func (k kind) largeMessage(tb testing.TB) proto.Message {
 	return k.message(tb, b.String())
 }
 
-// A message may be as large as the server admits. An expression converts only the elements of a list or map that
-// it uses, and uses a whole list only if it is small.
+// A message may be as large as the server allows. An expression converts only the elements of a list or map
+// that it uses, and it can use a whole list only if the list is small.
 func TestCall_ConvertsOnlyUsedValues(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	tests := []struct {
 		template, key string
@@ -90,7 +90,7 @@ func TestCall_Limits(t *testing.T) { //nolint:paralleltest // counts what the pr
 				t.Errorf("%s: a message of %d bytes: got %v", k.name, proto.Size(message), err)
 			}
 			if refused && allocated > 4<<20 {
-				t.Errorf("%s: a refused one allocates %d bytes", k.name, allocated)
+				t.Errorf("%s: a refused message allocates %d bytes", k.name, allocated)
 			}
 		}
 	}

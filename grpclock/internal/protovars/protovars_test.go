@@ -44,7 +44,7 @@ func (h *host) Registered(i int) (any, error) {
 // kind is one representation of a message.
 type kind struct {
 	name       string
-	descriptor protoreflect.MessageDescriptor // of the schema
+	descriptor protoreflect.MessageDescriptor // the type in the schema
 	empty      func() proto.Message
 }
 
@@ -273,7 +273,7 @@ func TestCall_Condition(t *testing.T) {
 		for expression, want := range map[string]bool{
 			`req.order.id == ""`: true, `req.price > 1.0`: false, `req.note == nil`: true, `len(req.items) == 0`: true,
 			`any(req.items, .count > 1)`: false, `req.express`: false, `req.labels.k == "v"`: false, `metadata.dry == "1"`: false,
-			// An enum that is not set is its zero, as for every getter.
+			// An unset enum has its zero value, as in every getter.
 			`req.wish == "STATUS_UNSPECIFIED"`: true, `req.status == "STATUS_UNSPECIFIED"`: true, `req.wish == nil`: true, `(req.wish ?? "none") == "none"`: true,
 		} {
 			c := compileCondition(t, v, expression)
@@ -340,7 +340,7 @@ func TestNew_Errors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := keyexpr.Compile(`#{req.id}`, v.Schema()); err == nil {
-		t.Error("req is there without a message")
+		t.Error("req exists without a message")
 	}
 }
 

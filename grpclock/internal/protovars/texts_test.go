@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// slotFile has fields whose values have several spellings, and an enum whose number 1 has two names.
+// slotFile contains fields whose values have several spellings, and an enum with two names for the number 1.
 const slotFile = `name: "slot.proto" package: "slot" dependency: "google/protobuf/timestamp.proto" dependency: "google/protobuf/duration.proto"
 	enum_type { name: "Level" options { allow_alias: true }
 		value { name: "COLD" number: 0 } value { name: "WARM" number: 1 } value { name: "TEPID" number: 1 } value { name: "HOT" number: 2 } }
@@ -101,7 +101,7 @@ func TestMessage_OneInstantOneKey(t *testing.T) {
 	}
 }
 
-// A value of an enum with two names yields one key, whichever name the client wrote.
+// An enum value with two names yields one key, whichever name the client sends.
 func TestMessage_EnumAliases(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"WARM", "TEPID"} {
@@ -111,8 +111,8 @@ func TestMessage_EnumAliases(t *testing.T) {
 	}
 }
 
-// An enum number without a name has the number as its text. A number with two names has the first one. A
-// comparison with another text would never be true.
+// The text of an enum number without a name is the number. The text of a number with two names is the first
+// name. A comparison with any other text would never be true, so it is refused.
 func TestMessage_ImpossibleTexts(t *testing.T) {
 	t.Parallel()
 	v := variablesOf(t, slot(t))
@@ -170,7 +170,7 @@ func TestMessage_ImpossibleTexts(t *testing.T) {
 		}
 	}
 	if _, err := keyexpr.CompileCondition(`"a" in req.slots`, v.Schema()); err == nil {
-		t.Error("a text is looked for among messages")
+		t.Error("the search for a text among messages is accepted")
 	}
 	_, err := keyexpr.Compile(`#{req.times}`, v.Schema())
 	if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Suggestion != "map(req.times, #)" {
@@ -178,7 +178,7 @@ func TestMessage_ImpossibleTexts(t *testing.T) {
 	}
 }
 
-// defaultsFile is a proto2 file or an edition, with fields that have defaults and fields that have none.
+// defaultsFile returns a proto2 file or a file of an edition, with fields with and without defaults.
 const defaultsFile = `name: "defaults.proto" package: "defaults"
 	enum_type { name: "Level" value { name: "COLD" number: 1 } value { name: "WARM" number: 2 } }
 	message_type { name: "Order"

@@ -44,8 +44,8 @@ func messageOf(tb testing.TB, d protoreflect.MessageDescriptor, text string) *dy
 	return m
 }
 
-// A message of the same name may come from another version of its file. A field is found by its number, whatever
-// its name, if it has the same kind.
+// A message of the same name may come from another version of its file. A field is found by its number if it
+// has the same kind, whatever its name is.
 func TestMessage_OtherVersion(t *testing.T) {
 	t.Parallel()
 	known := version(t, "Order", states, entryType+`
@@ -111,6 +111,6 @@ func TestMessage_OtherName(t *testing.T) {
 		t.Errorf("the condition is %v", got)
 	}
 	if key, err := compile(t, v, `#{method}`).Key(v.Call(other, &host{})); err != nil || key != "%2Fshop.v1.Orders%2FPay" && key != "/shop.v1.Orders/Pay" {
-		t.Errorf("what does not use the message: got %q, %v", key, err)
+		t.Errorf("a template that does not use the message: got %q, %v", key, err)
 	}
 }

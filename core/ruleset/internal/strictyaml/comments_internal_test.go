@@ -90,8 +90,8 @@ func commentPlaces(t *testing.T, text string) string {
 	return strings.Join(places, " ")
 }
 
-// triedPlaces finds comments by trying: a comment begins at the first # of a line after which a letter
-// changes no value.
+// triedPlaces finds comments by trying: a comment begins at the first # of a line after which an inserted
+// letter changes no value.
 func triedPlaces(text string) string {
 	var places []string
 	values, offset := values(text), 0

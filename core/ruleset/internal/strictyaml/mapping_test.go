@@ -29,7 +29,7 @@ func TestMapping_Read(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {
 		order    order
-		pairs    []string // the fields, with "!" for those that could not be read
+		pairs    []string // the fields, with "!" for unreadable ones
 		problems []string
 	}{
 		"order_id: a\npaid: true": {order{"a", true}, []string{"id", "paid"}, nil},
@@ -73,7 +73,7 @@ func TestMapping_ReadFilled(t *testing.T) {
 	}
 }
 
-// A document reports a limited number of problems. The last one says that more follow.
+// A document reports a limited number of problems. The last problem says that more follow.
 func TestDoc_IsFull(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// syntaxErrors has texts that are not YAML, each with its only problem.
+// syntaxErrors contains texts that are not YAML, each with its only problem.
 var syntaxErrors = map[string]string{
 	"a: [b, c\nd: e\n":          "1:4: the bracket that opens here is not closed, or a comma is missing before line 2, column 2",
 	"a: [b c, d\n":              "1:4: the bracket that opens here is not closed, or a comma is missing before line 2, column 1",
@@ -87,7 +87,8 @@ var syntaxErrors = map[string]string{
 	"a: \"\\xZZ\"\n":            `1:7: not YAML: while scanning a quoted scalar: did not find expected hexadecimal number`,
 }
 
-// Every common mistake has its own message. The messages of the parser remain for rare mistakes.
+// Every common mistake has a separate message. Only rare mistakes are reported with the messages of the
+// parser.
 func TestParse_NotYAML(t *testing.T) {
 	t.Parallel()
 	for text, want := range syntaxErrors {
@@ -98,7 +99,7 @@ func TestParse_NotYAML(t *testing.T) {
 	}
 }
 
-// Parse accepts texts that look like mistakes and are YAML. The reader of the values reports them.
+// Parse accepts texts that look like mistakes but are valid YAML. Reading their values reports the mistakes.
 func TestParse_OddYAML(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -137,7 +138,7 @@ func TestParse_Places(t *testing.T) {
 	}
 }
 
-// A very long line is refused like others, and no message shows it.
+// A mistake in a very long line is reported, but no message shows the line.
 func TestParse_LongLine(t *testing.T) {
 	t.Parallel()
 	rest := strings.Repeat("b", 5000)

@@ -15,7 +15,7 @@ import (
 // reading reads the value of the only name in a text and reports whether it could be read.
 type reading func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool)
 
-// readings has the results of the methods that read a value: the value, or the message.
+// readings contains the results of each method that reads a value: the value or the message.
 var readings = map[string]struct {
 	read reading
 	good map[string]any
@@ -271,7 +271,7 @@ func TestDoc_Is(t *testing.T) {
 	}
 }
 
-// Comments outside of values are reported at the end, unless their line already has a problem.
+// Comments that begin with #{ are reported at the end, unless their line already has a problem.
 func TestDoc_ReportComments(t *testing.T) {
 	t.Parallel()
 	const about = "YAML takes #{ for a comment: write # { if it is one; if not, quote the whole value"
@@ -356,8 +356,8 @@ func TestDoc_ShownCorrections(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that every problem has a place in the text and a message, that a text that is not YAML is
-// reported, and that every value can be read by every method.
+// FuzzParse checks that every problem has a message and a place in the text, that every text that is not YAML
+// is reported, and that every method can be called for every value.
 func FuzzParse(f *testing.F) {
 	for text := range syntaxErrors {
 		f.Add(text)
