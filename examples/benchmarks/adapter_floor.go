@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// floor is the minimum cost of a lock on Redis: the two scripts that Interlock sends for a free
-// lock, on the same kind of client and without other work. The scripts use pooled connections, or
-// auto-pipelining with one batch or many batches (full duplex) in progress. A floor has no
-// waiting, no watchdog and no deadline.
+// floor is the minimum cost of a lock on Redis: the two scripts that Interlock sends for a free lock, on the
+// same kind of client and without other work. The scripts use pooled connections, or auto-pipelining with one
+// batch or many batches (full duplex) in progress. A floor never waits for a lock and has no watchdog and no
+// deadline.
 type floor struct {
 	rdb              redis.UniversalClient
 	close            func() error

@@ -29,7 +29,7 @@ type redisson struct {
 const (
 	redissonID      = "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11"
 	redissonWakes   = 1500 * time.Microsecond
-	redissonLease   = 30 * time.Second // the lease of the watchdog; nothing here takes as long
+	redissonLease   = 30 * time.Second // the lease of the watchdog; no hold here takes as long
 	redissonLatches = 16 * time.Second
 )
 

@@ -23,8 +23,8 @@ func openRedsync(addr string, callers int) (Locker, error) {
 	return &redsyncLocker{rdb: rdb, sync: redsync.New(goredis.NewPool(rdb)), poll: pollInterval(callers)}, nil
 }
 
-// Lock polls, because redsync has no notifications. Its default of at most 32 attempts 50 to 250 ms
-// apart gives up in every contended scenario. pollInterval with the jitter of redsync is fastest in
+// Lock polls, because redsync has no notifications. By default it gives up after 32 attempts 50 to 250 ms
+// apart, which is too few for every contended scenario. pollInterval with the jitter of redsync is fastest in
 // this benchmark.
 func (l *redsyncLocker) Lock(ctx context.Context, key string) (Unlock, error) {
 	mutex := l.sync.NewMutex(key,

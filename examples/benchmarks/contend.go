@@ -10,16 +10,16 @@ import (
 
 // contest is a number of callers that all want one key.
 type contest struct {
-	by        contender // the parent starts a worker of this contender
+	by        contender // the contender of the workers that the parent starts
 	Contender string
 	Addr      string
 	Key       string
 	Guard     string // path of the file of the guard
-	Callers   int    // callers in each process
-	InAll     int    // callers in all processes
+	Callers   int    // the number of callers in each process
+	InAll     int    // the number of callers in all processes
 	Hold      time.Duration
 	For       time.Duration
-	Grace     time.Duration // time after the end for callers that wait for their last turn
+	Grace     time.Duration // the time after the end for callers that wait for their last turn
 }
 
 // tally is the result of a contest for all callers of a side.
@@ -110,8 +110,8 @@ type caller struct {
 	_               [64]byte
 }
 
-// run takes turns until a turn starts after the end. That turn is not counted, but its wait is. No
-// caller is interrupted while it waits, because canceling would be another benchmark.
+// run takes turns until a turn starts after the end. That turn is not counted, but its wait is. No waiting
+// caller is interrupted, because canceling would be another benchmark.
 func (r *caller) run(ctx context.Context, c *contest, locker Locker, g *guard, gaps *drought) {
 	for ctx.Err() == nil {
 		asked := time.Now()

@@ -24,11 +24,11 @@ type contender struct {
 	name string
 	open func(addr string, callers int) (Locker, error)
 
-	// binary is the program whose worker processes are measured, with the Interlock that it was built with.
-	// Empty: this program, and the contender with this name.
+	// binary is the program whose worker processes are measured. It contains the Interlock that it was built
+	// with. If it is empty, this program is measured, with the contender of this name.
 	binary string
 
-	// sends are the commands that it sends and also calls inside its scripts. See commandsSent.
+	// sends lists the commands that the contender sends and that its scripts also call. See commandsSent.
 	sends []string
 }
 

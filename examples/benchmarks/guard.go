@@ -18,7 +18,7 @@ type guard struct {
 type guardPage struct {
 	inside     atomic.Int64
 	violations atomic.Int64
-	plain      int64 // not atomic: loses increments if two holders are inside
+	plain      int64 // not atomic, so increments are lost if there are two holders
 	entered    atomic.Int64
 }
 

@@ -76,7 +76,7 @@ func parseFlags() (flags, error) {
 		f.rounds = 1
 	}
 	if f.rounds < 1 || flag.NArg() > 0 {
-		return f, fmt.Errorf("want -rounds of 1 or more and no arguments, got %d and %q", f.rounds, flag.Args())
+		return f, fmt.Errorf("want -rounds of at least 1 and no arguments, got %d and %q", f.rounds, flag.Args())
 	}
 	for _, path := range []*string{&f.before, &f.profiles} {
 		if *path == "" {

@@ -22,7 +22,7 @@ type side struct {
 	processes, callers int // callers in each
 }
 
-// alike returns a side with a number of processes of the measured contender.
+// alike returns a side with the given number of processes of the measured contender.
 func alike(processes, callers int) func(c contender) []side {
 	return func(c contender) []side { return []side{{c, processes, callers}} }
 }

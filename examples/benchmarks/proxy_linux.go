@@ -85,7 +85,7 @@ func (p *proxy) open() (port int, err error) {
 		return 0, err
 	}
 	for _, fd := range []int{p.timer, p.closer, p.listener} {
-		// Edge-triggered, so that the timer need not be read.
+		// The timer is edge-triggered, so it need not be read.
 		if err := p.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN|unix.EPOLLET); err != nil {
 			return 0, err
 		}
@@ -161,7 +161,7 @@ func (p *proxy) handle(fd int, events uint32) {
 	}
 	in := p.pipes[fd]
 	if in == nil {
-		return // just closed
+		return // its connection was just closed
 	}
 	if events&unix.EPOLLOUT != 0 {
 		in.back.flush(p)

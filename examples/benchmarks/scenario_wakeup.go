@@ -17,9 +17,10 @@ type wakeup struct {
 	Key       string
 }
 
-// wakeups measures the time from the release in one process to the hold in another, by the wall clock of the machine.
-// The time starts before the call of the release, so that it includes the way to Redis. With a message it takes two
-// round trips: half of one for the release, half of one for the message, and one for the attempt.
+// wakeups measures the time from the release in one process to the hold in another, by the wall clock of the
+// machine. The time starts before the call of the release, so that it includes the way to Redis. With a
+// message it takes two round trips: half a round trip for the release, half for the message, and one for the
+// attempt.
 func wakeups(roundTrip time.Duration) scenario {
 	title := "release in one process to hold in another: ms, median"
 	if roundTrip > 0 {
@@ -87,7 +88,7 @@ func oneWakeup(from, to *worker, roundTrip time.Duration) (time.Duration, error)
 	if err := to.send("lock"); err != nil {
 		return 0, err
 	}
-	// Until the waiter waits (an attempt, a subscription, an attempt). The random part keeps polls from being in
+	// Until the waiter waits (an attempt, a subscription, an attempt). The random part prevents polls in
 	// phase.
 	time.Sleep(3*roundTrip + 4*time.Millisecond + rand.N(4*time.Millisecond))
 	released, err := from.ask("unlock")

@@ -94,7 +94,8 @@ func TestTable_ComparesWithTheFastestPeer(t *testing.T) {
 	}
 }
 
-// The latency is compared with the latency of the contender with the best throughput, not with the best latency.
+// The latency is compared with the latency of the contender with the highest throughput, not with the lowest
+// latency.
 func TestTable_ComparesWithTheBestOfFloorsAndPeers(t *testing.T) {
 	t.Parallel()
 	r := results{
@@ -128,12 +129,12 @@ func TestGuard_SeesTwoHolders(t *testing.T) {
 	g.enter()
 	g.leave()
 	if n := g.violations(); n != 0 {
-		t.Errorf("one after the other: %d violations", n)
+		t.Errorf("one holder after the other: %d violations", n)
 	}
 	g.enter()
 	g.enter()
 	if n := g.violations(); n != 1 {
-		t.Errorf("two at once: %d violations, want 1", n)
+		t.Errorf("two holders at once: %d violations, want 1", n)
 	}
 	if err := g.close(); err != nil {
 		t.Error(err)

@@ -142,7 +142,7 @@ func (e env) contendIn(ctx context.Context, contests []*contest) ([]tally, error
 	var workers []*worker
 	defer func() {
 		for _, w := range workers {
-			_ = w.wait() // its tally arrived, or there is an error
+			_ = w.wait() // its tally or an error has arrived
 		}
 	}()
 	for _, c := range contests {

@@ -72,7 +72,7 @@ func describe(err error) string {
 	parts := []string{err.Error()}
 	if e, ok := errors.AsType[*connect.Error](err); ok {
 		for _, detail := range e.Details() {
-			value, _ := detail.Value() //nolint:errcheck // other types are not printed
+			value, _ := detail.Value() //nolint:errcheck // details of other types are not printed
 			switch d := value.(type) {
 			case *errdetails.ErrorInfo:
 				parts = append(parts, d.GetReason())

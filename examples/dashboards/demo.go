@@ -38,7 +38,7 @@ type demo struct {
 	picture string             // address of the page that draws the dashboard
 	began   time.Time
 
-	closers []func() // run in reverse
+	closers []func() // called in reverse order
 }
 
 // start starts everything. If it fails, it leaves nothing running.
@@ -95,7 +95,7 @@ func (d *demo) serve() error {
 		}
 		w.Header().Set("Refresh", "5")
 		w.Header().Set("Content-Type", "image/svg+xml")
-		_, _ = io.WriteString(w, svg) //nolint:errcheck // the reader is gone
+		_, _ = io.WriteString(w, svg) //nolint:errcheck // the browser has disconnected
 	})}
 	d.picture = "http://" + listener.Addr().String()
 	var running sync.WaitGroup
@@ -142,7 +142,7 @@ Grafana       add %[1]s as a data source, and import dashboards/dashboard.json
 		fmt.Fprintf(d.out, " PROM=%s", d.prom.URL)
 	}
 	fmt.Fprintln(d.out)
-	fmt.Fprintln(d.out, "\nCtrl-C ends it. The log of the pods follows, with the troubles.")
+	fmt.Fprintln(d.out, "\nCtrl-C ends the example. The log of the pods and the troubles follow.")
 }
 
 func (d *demo) later(f func()) { d.closers = append(d.closers, f) }

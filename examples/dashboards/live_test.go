@@ -36,7 +36,7 @@ func requirePrograms(t *testing.T, programs ...string) {
 	}
 }
 
-// scene is the shop on a Redis, with customers, and a Prometheus that watches it.
+// scene is the shop with its Redis and its customers, and a Prometheus that scrapes it.
 type scene struct {
 	redis *backend.Redis
 	shop  *pods.Shop
@@ -119,7 +119,7 @@ func (s *scene) questions(t *testing.T) (all []question) {
 	return all
 }
 
-// unanswered returns the questions that have had no result above zero so far.
+// unanswered returns the questions that have not had a result above zero so far.
 func (s *scene) unanswered(t *testing.T, questions []question) (rest []question) {
 	t.Helper()
 	for _, q := range questions {
@@ -152,7 +152,8 @@ func TestLive_QueriesAndAlerts(t *testing.T) {
 	requirePrograms(t, "prometheus", "redis-server")
 	s := newScene(t)
 	questions := s.questions(t)
-	// On a busy machine Prometheus may miss a trouble between two scrapes, so troubles repeat until each was seen.
+	// On a busy machine Prometheus may miss a trouble between two scrapes. So the troubles are repeated until
+	// Prometheus has seen each.
 	for limit := lastMoment(t); len(questions) > 0; questions = s.unanswered(t, questions) {
 		if time.Now().After(limit) {
 			for _, q := range questions {
@@ -167,14 +168,14 @@ func TestLive_QueriesAndAlerts(t *testing.T) {
 	s.wantRunbooks(t)
 }
 
-// asked matches the queries of the runbooks for values or exemplars.
+// asked matches the queries for values and exemplars in the runbooks.
 var asked = regexp.MustCompile(`api/v1/(query\w*)" --data-urlencode 'query=(.+)'`)
 
 // clientID matches the client id in the examples of the runbooks.
 var clientID = regexp.MustCompile(`="[0-9a-f-]{36}"`)
 
-// wantRunbooks runs every query of the runbooks, for all clients instead of the client in the example. Each has a result, and a
-// query for exemplars finds an exemplar that names a trace.
+// wantRunbooks runs every query of the runbooks, for all clients instead of the client in the example. Each
+// query must have a result, and each query for exemplars must find an exemplar with a trace.
 func (s *scene) wantRunbooks(t *testing.T) {
 	t.Helper()
 	questions := asked.FindAllStringSubmatch(read(t, "RUNBOOKS.md"), -1)

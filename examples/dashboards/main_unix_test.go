@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// argsOf is the environment variable that makes a copy of this test binary run as the program.
+// argsOf is the environment variable with which this test binary runs as the program.
 const argsOf = "INTERLOCK_DASHBOARDS_ARGS"
 
 func TestMain(m *testing.M) {
@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Ctrl-C, which a terminal sends to the program and its child processes, ends them in order: the picture is drawn while
-// Prometheus still answers, and no pod loses its Redis.
+// A terminal sends Ctrl-C to the program and its child processes. They end in order: the picture is drawn
+// while Prometheus still answers, and no pod loses its Redis.
 func TestRun_CtrlC(t *testing.T) {
 	requirePrograms(t, "prometheus", "redis-server")
 	picture, said := filepath.Join(t.TempDir(), "picture.svg"), filepath.Join(t.TempDir(), "said")
@@ -38,7 +38,7 @@ func TestRun_CtrlC(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // if the test fails: ends the child processes too
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // ends the child processes, too, if the test fails
 	cmd.Env = append(os.Environ(), argsOf+"=-calm\n-picture\n"+picture)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -64,6 +64,6 @@ func TestRun_CtrlC(t *testing.T) {
 		t.Errorf("the picture is %.200q", svg)
 	}
 	if log := read(t, said); strings.Contains(log, "connection refused") {
-		t.Errorf("Redis was gone before the pods:\n%s", log)
+		t.Errorf("Redis ended before the pods:\n%s", log)
 	}
 }

@@ -14,7 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of README.md")
 
-// The tables of the README have the panels of the dashboard and the alerts of the rules. -update writes them.
+// The tables of the README contain the panels of the dashboard and the alerts of the rules. -update writes
+// the tables.
 func TestReadme_Tables(t *testing.T) {
 	text := read(t, "README.md")
 	want := section(section(text, "What each panel answers", panelTable()), "The alerts", alertTable(read(t, "rules.yml")))
@@ -29,7 +30,7 @@ func TestReadme_Tables(t *testing.T) {
 	}
 }
 
-// section replaces the table of a section, or the word in capitals in its place.
+// section replaces the table of a section, or the word in capitals that stands for it.
 func section(text, heading, table string) string {
 	before, rest, _ := strings.Cut(text, "## "+heading+"\n")
 	place := regexp.MustCompile(`(?m)^([A-Z]{6,}|(\|.*\n)+\|.*)$`).FindStringIndex(rest)
@@ -60,7 +61,7 @@ func alertTable(rules string) string {
 	return strings.Join(lines, "\n")
 }
 
-// field returns the first match of the group of an expression.
+// field returns the group of the first match of an expression.
 func field(text, expression string) string {
 	return regexp.MustCompile(expression).FindStringSubmatch(text)[1]
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/examples/dashboards/internal/backend"
 )
 
-// The commands of the runbooks that free a lock with redis-cli alone free it and wake a waiter earlier than it would look by
-// itself. For a fair lock they wake the head of the queue.
+// The commands in the runbooks that free a lock with redis-cli alone free the lock. They wake a waiter before
+// it would look by itself, for a fair lock the head of the queue.
 func TestRunbooks_FreeALock(t *testing.T) {
 	requirePrograms(t, "redis-server", "redis-cli")
 	server, err := backend.Open(t.Context(), "")
@@ -79,8 +79,8 @@ func newLocks(t *testing.T, server *backend.Redis) *core.Client {
 	return locks
 }
 
-// The commands of the runbooks that look at locks find a held lock with interlock and with redis-cli, and print its hash. After a
-// yes, interlock release releases it.
+// The commands in the runbooks for interlock and redis-cli find a held lock and print the hash of its key.
+// After a yes, interlock release releases the lock.
 func TestRunbooks_LookAtLocks(t *testing.T) {
 	requirePrograms(t, "redis-server", "redis-cli", "sha256sum")
 	server, err := backend.Open(t.Context(), "")
@@ -110,7 +110,7 @@ func TestRunbooks_LookAtLocks(t *testing.T) {
 	}
 }
 
-// program builds the command line of this project and puts it on PATH.
+// program builds the command interlock and adds its folder to PATH.
 func program(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// notShown has the metrics that no panel and no rule shows, each with the reason. It is empty, because all are shown.
+// notShown contains the metrics that no panel and no rule shows, each with the reason. It is empty, because
+// all metrics are shown.
 var notShown = map[string]string{}
 
 // read returns the text of a file in the folder of the test.
@@ -25,7 +26,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// known are the names that a query may contain: series of metrics, their labels, and series that rules.yml records.
+// known contains the names that a query may contain: series of metrics, their labels, and series that
+// rules.yml records.
 type known struct{ series, labels []string }
 
 func names(t *testing.T) (k known) {
@@ -42,7 +44,7 @@ func names(t *testing.T) (k known) {
 	return k
 }
 
-// series returns the names of the series of a metric in Prometheus.
+// series returns the names of a metric's series in Prometheus.
 func series(m telemetry.Metric) []string {
 	if m.Type != "histogram" {
 		return []string{m.Prometheus}
@@ -53,14 +55,15 @@ func series(m telemetry.Metric) []string {
 // name matches metrics, labels and recorded series of this project.
 var name = regexp.MustCompile(`(job_rule:)?distributed_lock_\w+(:\w+)?`)
 
-// Each name in a query of the dashboard, a rule, a test of a rule or a runbook exists. The test finds renamed metrics and labels.
+// Each name in a query of the dashboard, a rule, a test of a rule or a runbook exists. So a renamed metric or
+// label fails the test.
 func TestTexts_NamesExist(t *testing.T) {
 	t.Parallel()
 	k := names(t)
 	for _, file := range []string{"dashboard.json", "rules.yml", "promtest.yml", "RUNBOOKS.md", "README.md"} {
 		for _, found := range name.FindAllString(read(t, file), -1) {
 			if !slices.Contains(k.series, found) && !slices.Contains(k.labels, found) {
-				t.Errorf("%s names %s, which is not a metric, a label or a recorded series", file, found)
+				t.Errorf("%s contains %s, which is not a metric, a label or a recorded series", file, found)
 			}
 		}
 	}
@@ -131,12 +134,12 @@ func TestRunbooks_ForEachAlert(t *testing.T) {
 	}
 	for _, link := range regexp.MustCompile(`\(#([^)]*)\)`).FindAllStringSubmatch(runbooks, -1) {
 		if !slices.Contains(anchors, link[1]) {
-			t.Errorf("a link leads to #%s, which does not exist", link[1])
+			t.Errorf("a link points to #%s, which does not exist", link[1])
 		}
 	}
 }
 
-// anchors returns the headings of a Markdown text, and how links name them.
+// anchors returns the headings of a Markdown text and their anchors in links.
 func anchors(text string) (anchors, headings []string) {
 	for _, found := range regexp.MustCompile(`(?m)^##? (.*)$`).FindAllStringSubmatch(text, -1) {
 		headings = append(headings, found[1])

@@ -10,11 +10,11 @@ import (
 // between is the time between two troubles.
 const between = 20 * time.Second
 
-// trouble is an event that the dashboard and an alert show.
+// trouble is a problem that the dashboard and an alert show.
 type trouble struct {
 	name  string
 	begin func(context.Context) error
-	end   func(context.Context) error // nil: it ends by itself
+	end   func(context.Context) error // nil if the trouble ends by itself
 }
 
 func (d *demo) troubles() []trouble {

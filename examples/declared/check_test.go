@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/examples/declared/orderspb"
 )
 
-// The command that checks rule files finds the same problems as the service at its start.
+// The command interlock check finds the same problems as the service at its start.
 func TestCheckedCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 type collision struct {
 	locks         map[string]string // locks in Redis in between: key → holder and count
 	first, second string            // the answers
-	waited        time.Duration     // the wait of the second caller
+	waited        time.Duration     // how long the second caller waited
 	err           error
 }
 
@@ -21,7 +21,7 @@ type collision struct {
 func (d *demo) collide(ctx context.Context, subject string, first, second call) (collision, error) {
 	met := make(chan collision, 1)
 	d.desk.during(subject, func() { met <- d.meet(ctx, subject, second) })
-	defer d.desk.take(subject) // in case no caller took it
+	defer d.desk.take(subject) // if no caller took the task
 	answer, err := first(ctx, d.client, subject)
 	if err != nil {
 		return collision{}, err

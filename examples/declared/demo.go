@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/examples/declared/orders"
 )
 
-// busyMachine is the time that Redis may take to answer, because the machine of a demonstration
-// may be busy. The default is a second.
+// busyMachine is the backend timeout. The default is a second. It is longer here, because the machine of a
+// demonstration may be busy.
 const busyMachine = 10 * time.Second
 
 //go:embed locks.yaml
@@ -28,14 +28,14 @@ type demo struct {
 	file    *ruleFile
 	witness *witness
 	backend *backend
-	redis   *redis.Client // reads what redis-cli would show
+	redis   *redis.Client // reads the locks directly, like redis-cli
 	locks   *core.Client  // the lock client of the service
 	other   *core.Client  // another program with the same locks
 	service *orders.Service
 	client  *client
 	traffic *traffic // while the steps run
 
-	closers []func() // run in reverse
+	closers []func() // called in reverse order
 }
 
 // start starts everything. If it fails, it leaves nothing running.

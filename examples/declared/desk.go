@@ -10,7 +10,7 @@ import (
 type desk struct {
 	mu    sync.Mutex
 	tasks map[string]func()
-	pace  time.Duration // how long work without a task takes
+	pace  time.Duration // the time of work without a task
 }
 
 func newDesk() *desk { return &desk{pace: time.Millisecond, tasks: map[string]func(){}} }

@@ -59,7 +59,7 @@ func TestPerform_FailedStep(t *testing.T) {
 		t.Errorf("got %v, want the failed step", err)
 	}
 	if ran != 2 {
-		t.Errorf("%d steps ran, want 2: the others continue", ran)
+		t.Errorf("%d steps ran, want 2: a failed step does not stop the others", ran)
 	}
 	for _, row := range []string{"walk  dry       wet   NO", "tea   hot       fine  yes"} {
 		if !strings.Contains(out.String(), row) {

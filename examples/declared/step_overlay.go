@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// overlay pays an order over gRPC while another caller pays it over HTTP. The wait time is
-// 30 s in orders.proto and 600 ms in locks.yaml.
+// overlay pays an order over gRPC while another caller pays it over HTTP. The wait time is 30 s in
+// orders.proto, but locks.yaml sets it to 600 ms.
 func overlay(ctx context.Context, d *demo) (string, error) {
 	c, err := d.collide(ctx, "1008", post("/orders/%s/pay"), payRPC)
 	if err != nil {

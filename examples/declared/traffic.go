@@ -69,7 +69,7 @@ func (t *traffic) failures() (count int, first error) {
 
 // await waits until a number of further calls were served.
 func (t *traffic) await(ctx context.Context, more int64) error {
-	failed, _ := t.failures() //nolint:errcheck // already reported
+	failed, _ := t.failures() //nolint:errcheck // the callers report errors
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for want := t.served.Load() + more; t.served.Load() < want; {

@@ -1,14 +1,14 @@
-// Fencing shows that a lock alone does not prevent a late write. A fencing token that the
-// store compares does.
+// Fencing shows that a lock alone does not prevent a late write, but that a fencing token does if the store
+// compares it.
 //
 //	go run -C examples/fencing .
 //
-// A process acquires the lock of an account with a lease of half a second and reads the balance.
-// Then it is stopped (SIGSTOP), as by a long garbage collection or a live migration of its
-// machine. Its lease expires, and another process acquires the lock and pays. Then the first
-// process continues and writes its computed balance. No lock library can prevent that, because
-// the process was stopped after its last check of the clock. A table that compares tokens refuses
-// the write. In a table that does not, a payment is lost.
+// A process acquires the lock of an account with a lease of half a second and reads the balance. Then it is
+// stopped with SIGSTOP, which has the same effect as a long garbage collection or a live migration of its
+// machine. Its lease expires, and another process acquires the lock and pays. Then the first process
+// continues and writes its computed balance. No lock library can prevent that, because the process was
+// stopped after its last check of the clock. A table that compares tokens refuses the write. In a table that
+// does not compare tokens, the payment is lost.
 //
 // Redis is embedded, and the database is SQLite in a temporary folder. The program exits with 1
 // if a result is wrong.

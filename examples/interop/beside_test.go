@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// compared are the kinds that are compared with Redisson's.
+// compared lists the kinds that are compared with Redisson's.
 var compared = []string{
 	"reentrant", "fenced", "spin", "fair", "write", "read", "read beside write", "multi",
 	"permit semaphore", "semaphore", "latch", "redlock",
@@ -35,7 +35,7 @@ var situations = []situation{
 
 const (
 	loadTime    = time.Second
-	warmUpTime  = 3 * time.Second // warm-up of the Java processes, with each of some kinds
+	warmUpTime  = 3 * time.Second // the warm-up of the Java processes with each of some kinds
 	permits     = 8
 	redlockSize = 3
 )
@@ -125,7 +125,7 @@ func (t *tally) outcome(lasts time.Duration) outcome {
 	return outcome{rate: float64(t.Turns) / lasts.Seconds(), p99: t.p99()}
 }
 
-// p99 returns the wait in ms that 99 of 100 callers do not exceed.
+// p99 returns the 99th percentile of the waits, in ms.
 func (t *tally) p99() float64 {
 	var all, seen int64
 	for _, n := range t.Waits {
@@ -185,7 +185,7 @@ func (r *rivalry) ratio() float64 {
 
 func (r *rivalry) report(b *testing.B) {
 	b.Helper()
-	b.ReportMetric(0, "ns/op") // the length of a round has no meaning
+	b.ReportMetric(0, "ns/op") // no ns/op, because the length of a round is fixed
 	b.ReportMetric(r.ratio(), "ratio")
 	for i, one := range r.rounds {
 		b.Logf("round %d: Go %.0f turns/s, p99 %.2f ms; Redisson %.0f turns/s, p99 %.2f ms", i+1,

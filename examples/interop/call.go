@@ -82,7 +82,7 @@ const patience = 90 * time.Second
 type Call struct {
 	tb     testing.TB
 	what   string
-	done   chan struct{} // closed when answer is set
+	done   chan struct{} // closed after answer is set
 	answer Answer
 }
 

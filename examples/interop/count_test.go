@@ -57,7 +57,7 @@ func semaphoreShared(t *testing.T, s *site) {
 
 func wantSoon(t *testing.T, who string, released, at time.Time) {
 	t.Helper()
-	t.Logf("%s got it %s after the release", who, at.Sub(released).Round(10*time.Microsecond))
+	t.Logf("%s got the permit %s after the release", who, at.Sub(released).Round(10*time.Microsecond))
 	if took := at.Sub(released); took > wokenWithin {
 		t.Errorf("%s waited %s after the release, want at most %s", who, took, wokenWithin)
 	}
@@ -94,7 +94,7 @@ func (s *site) conserved(t *testing.T, name string, sem core.PlainSemaphore, jav
 	}
 	running.Wait()
 	if most.Load() > 1 {
-		t.Errorf("%s: %d held one permit at a time", name, most.Load())
+		t.Errorf("%s: %d callers held the only permit at the same time", name, most.Load())
 	}
 }
 
@@ -186,11 +186,12 @@ func (s *site) permitsConserved(t *testing.T, name string, pool core.Semaphore) 
 	}
 	running.Wait()
 	if most.Load() > 2 {
-		t.Errorf("%d held two permits at a time", most.Load())
+		t.Errorf("%d callers held two permits at the same time", most.Load())
 	}
 }
 
-// permitsComeBack lets the lease of a permit of either side expire: the waiting other side gets the permit.
+// permitsComeBack lets the lease of a permit of either side expire. The other side, which waits, gets the
+// permit.
 func permitsComeBack(t *testing.T, s *site) {
 	name, thread := unique("permits"), s.java.Thread(t)
 	pool := s.locks(t).Semaphore(name, 1)
@@ -226,7 +227,7 @@ func latchShared(t *testing.T, s *site) {
 		t.Fatal(set, err)
 	}
 	if thread.Start("latch.trySetCount", named(name, "count", "5")).True() {
-		t.Error("Java sets the count of a closed latch")
+		t.Error("Java could set the count of a closed latch")
 	}
 	waits := s.java.Thread(t).Start("latch.await", named(name))
 	eventually(t, "Java to wait", func() bool { return s.listeners(t, name, latchChannel(name)) > 0 })

@@ -8,8 +8,9 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// counterDeleted deletes the token counter. Tokens of Go do not decrease, and Java continues from them. If Java
-// draws the next token, its tokens start again at 1; the next token of Go does not.
+// counterDeleted deletes the token counter. Tokens of Go do not decrease, and Java continues from them. If
+// Java draws the next token, its tokens start again at 1, but the next token of Go is larger than all earlier
+// ones.
 func counterDeleted(t *testing.T, s *site) {
 	name := unique("fenced")
 	java, own := javaTokens(s, name), goTokens(s.locks(t), name)
@@ -32,7 +33,7 @@ func counterDeleted(t *testing.T, s *site) {
 			t.Errorf("counter %s does not exist", counter)
 		}
 	}
-	t.Logf("Java, the first side without the counter: %d after %d", take(java), last)
+	t.Logf("Java draws the first token without the counter: %d after %d", take(java), last)
 	if token := take(own); token <= last {
 		t.Errorf("Go after it: got token %d after %d", token, last)
 	}

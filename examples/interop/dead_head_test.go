@@ -57,7 +57,7 @@ func BenchmarkBehindDeadHead(b *testing.B) {
 				}
 				b.ReportMetric((sent(b, rdb)-before)/time.Since(freed).Seconds(), "commands/s:free")
 				b.ReportMetric(time.Since(freed).Seconds(), "s:stall")
-				b.ReportMetric(0, "ns/op") // no value is reported
+				b.ReportMetric(0, "ns/op") // the benchmark reports no time
 			}
 		})
 	}
@@ -111,7 +111,7 @@ func waitInJava(classPath string) func(b *testing.B, addr, key string, waiters i
 		for range waiters {
 			lock := client.Thread(b).Lock(interop.Fair, key)
 			call := lock.Lock()
-			go func() { // ends with the process
+			go func() { // it ends with the process
 				<-call.Done()
 				if call.Answer().Err == nil {
 					got()

@@ -97,7 +97,7 @@ func (s *site) turnIn(t *testing.T, running *sync.WaitGroup, p party, name strin
 		case g := <-grants:
 			err := g.err
 			if err == nil {
-				time.Sleep(turnTime) // the turn: holds the lock open
+				time.Sleep(turnTime) // the turn
 				_, err = g.free(t)
 			}
 			if err != nil && lasts {
@@ -140,7 +140,7 @@ func (s *site) watchFair(t *testing.T, name string, happens []func()) fairSeen {
 		}
 		for i, length := range at {
 			if len(queue) <= length {
-				t.Logf("a process is killed while %d wait", len(queue))
+				t.Logf("killed a process while %d callers waited", len(queue))
 				running.Go(happens[i])
 				at[i] = -1
 			}
@@ -187,7 +187,7 @@ func fairAsks(t *testing.T, s *site) {
 			released := holder.release(t)
 			first := received(t, waits[0], "the waiters behind the dead head")
 			asked, took := quiet.asked(t)-before, first.at.Sub(released)
-			t.Logf("%d waiters (%s) behind a dead head: %d scripts in %s, %.0f per second",
+			t.Logf("%d waiters (%s) behind a dead head sent %d scripts in %s, %.0f per second",
 				waiters, what, asked, took.Round(time.Millisecond), float64(asked)/took.Seconds())
 			if what == "Go" && float64(asked) > 3*waiters*(1+took.Seconds()) {
 				t.Errorf("%d scripts in %s: want at most 3 per waiter and second", asked, took)
@@ -224,13 +224,13 @@ func javaAsks(t *testing.T, s *site) {
 	began, before := time.Now(), s.asked(t)
 	time.Sleep(briefLease / 2) // the time in which scripts are counted
 	asked := s.asked(t) - before
-	t.Logf("3 waiters (Java) behind a dead head: %.0f scripts per second", float64(asked)/time.Since(began).Seconds())
+	t.Logf("3 waiters (Java) behind a dead head sent %.0f scripts per second", float64(asked)/time.Since(began).Seconds())
 	came := time.Now()
 	last := own.ask(t, kindOf("fair"), name)
 	for i, w := range append(waits, last) {
 		g := received(t, w, "who is behind")
 		if i == 0 {
-			t.Logf("the first waiter gets the lock %s after a caller of Go came", g.at.Sub(came).Round(time.Millisecond))
+			t.Logf("the first waiter got the lock %s after a caller of Go arrived", g.at.Sub(came).Round(time.Millisecond))
 		}
 		g.release(t)
 	}

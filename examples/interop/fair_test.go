@@ -46,7 +46,7 @@ func (s *site) inOrder(t *testing.T, name string, holder grant, waits []<-chan g
 		}
 		for _, later := range waits[i+1:] {
 			if len(later) > 0 {
-				t.Errorf("a later waiter has the lock together with waiter %d", i+1)
+				t.Errorf("a later waiter got the lock together with waiter %d", i+1)
 			}
 		}
 		released = g.release(t)
@@ -116,13 +116,13 @@ func fairTimesOut(t *testing.T, s *site) {
 	eventually(t, "Go in the queue", func() bool { return len(s.queued(t, name)) == 4 })
 	third := s.queuesUp(t, name, []party{own})
 	if gaveUp.True() {
-		t.Error("Java has the lock, which is held")
+		t.Error("Java got the lock, which another caller holds")
 	}
 	if err := <-late; err == nil {
-		t.Error("Go has the lock, which is held")
+		t.Error("Go got the lock, which another caller holds")
 	}
 	eventually(t, "both to have left the queue", func() bool { return len(s.queued(t, name)) == 3 })
-	for _, field := range s.queued(t, name) { // the time that the waiters ahead added is removed with them
+	for _, field := range s.queued(t, name) { // the time that the earlier waiters added is removed with them
 		score := s.master(name).ZScore(t.Context(), fairTimeouts(name), field).Val()
 		t.Logf("deadline of %s in %s", field, time.Until(time.UnixMilli(int64(score))).Round(time.Second))
 	}

@@ -41,7 +41,7 @@ func lostRepliesOfGo(t *testing.T, s *site, k kind) {
 	lost := proxy.DropReply(nextScript(k, name))
 	holder := take(t, own, k, name)
 	wantHit(t, lost, "acquire")
-	if k.name == "read" { // the second attempt gets it in addition to the first one, which is then removed
+	if k.name == "read" { // the second attempt gets the lock in addition to the first one, whose hold is then removed
 		eventually(t, "one reader", func() bool { return len(s.hash(t, name)) == len(readLayout(holder.field, "1")) })
 	}
 	s.wantHeld(t, k, name, holder.field, "1")
@@ -115,7 +115,7 @@ func cutOff(t *testing.T, s *site, k kind) {
 	java.awaits(t, s, k.against(), name)
 
 	proxy.BlackHole(true)
-	time.Sleep(50 * time.Millisecond) // an answer in flight extends the deadline once more
+	time.Sleep(50 * time.Millisecond) // an answer on its way extends the deadline once more
 	deadline := time.Now().Add(hold.Remaining())
 	awaitEnd(t, ctx, core.ErrLost)
 	next := received(t, grants, "Java")

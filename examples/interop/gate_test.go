@@ -156,7 +156,7 @@ func (p javaParty) passes(t *testing.T, s *site, g gate, name, key string) <-cha
 	t.Helper()
 	call := g.java(p.client.Thread(t), name).pass()
 	passed := make(chan grant, 1)
-	go func() { // it ends with the process at the latest
+	go func() { // it ends with the process, at the latest
 		<-call.Done()
 		a := call.Answer()
 		passed <- grant{err: a.Err, at: a.To}
@@ -175,7 +175,7 @@ func passed(t *testing.T, s *site, g gate, opener, waiter gateKeeper, name, key 
 	opened := open()
 	took := received(t, grants, waiter.String()+" to pass "+name).at.Sub(opened)
 	if nothing != 0 || took < 0 {
-		t.Errorf("%s passed %s, which is shut", waiter, name)
+		t.Errorf("%s passed the closed %s", waiter, name)
 	}
 	return took
 }
@@ -216,7 +216,7 @@ func gatesHaveNames(t *testing.T, s *site) {
 					if took := passed(t, s, g, d.opener, d.waiter, name, key); took > wokenWithin {
 						t.Errorf("%s%s: %s waited %s", spelling.name, name, d.waiter, took)
 					}
-					for _, left := range []string{key, permitLeases(key)} { // a permit is out
+					for _, left := range []string{key, permitLeases(key)} { // one permit is taken
 						if err := s.master(key).Del(t.Context(), left).Err(); err != nil {
 							t.Error(err)
 						}

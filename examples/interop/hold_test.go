@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// renewalKeepsOut lets each side hold a lock for more than two leases while the other side tries again and again.
+// renewalKeepsOut lets each side hold a lock for more than two leases while the other side attempts again and
+// again.
 func renewalKeepsOut(t *testing.T, s *site, k kind) {
 	for _, d := range bothWays(s.brief, s.locks(t, core.WithWatchdog(briefLease))) {
 		t.Run(d.String(), func(t *testing.T) {
@@ -102,7 +103,7 @@ func evictedByGo(t *testing.T, s *site, k kind) {
 		t.Fatalf("Evict of another holder: got %+v, %v, want ErrNotHeld and the holder %s", seen, err, holder.field)
 	}
 	evicted := time.Now()
-	was, err := locks.Evict(t.Context(), key, seen.Holders[0].Field) // the field of a writer ends with its mode
+	was, err := locks.Evict(t.Context(), key, seen.Holders[0].Field) // the field of a writer ends with ":write"
 	if err != nil || len(was.Holders) != 1 {
 		t.Errorf("Evict of a lock that Java holds: got %+v, %v, want the holder %s", was, err, holder.field)
 	}

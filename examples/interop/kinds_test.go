@@ -23,7 +23,8 @@ type kind struct {
 	// beside returns patterns of keys that exist while the lock is wanted or held but must not exist when it is free.
 	// Nil: none.
 	beside func(key string) []string
-	// waited reports whether a caller waits for a key. Nil: it cannot be seen, like for a kind without messages.
+	// waited reports whether a caller waits for a key. Nil: waiters cannot be observed, as for a kind without
+	// messages.
 	waited func(t *testing.T, s *site, key string) bool
 	// rival is the kind that the holder excludes, if it is another kind: a reader excludes writers. It comes after the
 	// holder in every item.
@@ -70,7 +71,7 @@ func (k kind) names(name string) []string {
 // runsOn reports whether the kind is tested in a topology.
 func (k kind) runsOn(topology string) bool { return topology != sentinel || k.sentinel }
 
-// against returns the kind of the waiters for a holder of this kind.
+// against returns the kind with which callers wait for a holder of this kind.
 func (k kind) against() kind {
 	if k.rival == "" {
 		return k

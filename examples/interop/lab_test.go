@@ -58,7 +58,7 @@ func beSideBySide() {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", "16") // every test binary has it
+		_ = flag.Set("test.parallel", "16") // every test binary has this flag
 	}
 }
 
@@ -182,7 +182,7 @@ func newLocks(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *cor
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 100*time.Millisecond)
 		defer cancel()
-		_ = locks.Close(ctx) // a failed test may leave locks
+		_ = locks.Close(ctx) // a failed test may leave held locks
 	})
 	return locks
 }
@@ -224,14 +224,14 @@ func holdForEver() {
 	}
 	for word := range strings.FieldsSeq(os.Getenv(waiterEnv)) {
 		name, lock, _ := strings.Cut(word, "=")
-		go func() { _, _, _ = kindOf(name).lock(locks, lock).Acquire(context.Background()) }() // ends with the process
+		go func() { _, _, _ = kindOf(name).lock(locks, lock).Acquire(context.Background()) }() // it ends with the process
 	}
 	fmt.Println(heldWord, err)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		name, lock, _ := strings.Cut(os.Getenv(turnsEnv), "=")
-		go func() { // ends with the process
+		go func() { // it ends with the process
 			if _, hold, err := kindOf(name).lock(locks, lock).Acquire(context.Background()); err == nil {
-				time.Sleep(turnTime) // the turn: holds the lock open
+				time.Sleep(turnTime) // the turn
 				_ = hold.Release(context.Background())
 			}
 		}()

@@ -52,8 +52,8 @@ func namesMeet(t *testing.T, s *site, k kind) {
 // versions derive it from the name itself.
 func mapsFairQueues(version string) bool { return since(version, 3, 52) }
 
-// meet lets one side wait for a lock of the other side. Versions of Redisson that sometimes miss a message may miss one,
-// but not two in a row.
+// meet lets one side wait for a lock of the other side. Some versions of Redisson sometimes miss a message.
+// They may miss one, but not two in a row.
 func meet(t *testing.T, s *site, k kind, d direction, prefix, name string) {
 	t.Helper()
 	took := meetOnce(t, s, k, d, prefix, name)

@@ -73,7 +73,7 @@ func received(t *testing.T, grants <-chan grant, what string) grant {
 func refused(t *testing.T, p party, k kind, name string) {
 	t.Helper()
 	if _, got := p.try(t, k, name); got {
-		t.Fatalf("%s took %s, which is held", p, name)
+		t.Fatalf("%s got %s, which another caller holds", p, name)
 	}
 }
 
@@ -136,7 +136,7 @@ func (p javaParty) ask(t *testing.T, k kind, name string) <-chan grant {
 	field, lock := thread.Field(), thread.Lock(k.java, k.names(name)...)
 	call := lock.Lock()
 	grants := make(chan grant, 1)
-	go func() { // it stops with the process at the latest
+	go func() { // it stops with the process, at the latest
 		<-call.Done()
 		if a := call.Answer(); a.Err != nil {
 			grants <- grant{err: a.Err}
@@ -159,7 +159,7 @@ func (p javaParty) awaits(t *testing.T, s *site, k kind, name string) {
 
 // settle gives a new waiter the time for its attempts before it sleeps. If the time is too short, one of these attempts
 // acquires the lock, and the test still passes.
-func settle() { time.Sleep(5*time.Millisecond + rand.N(10*time.Millisecond)) } // no assertion rests on it
+func settle() { time.Sleep(5*time.Millisecond + rand.N(10*time.Millisecond)) } // no assertion depends on this time
 
 func (p javaParty) try(t *testing.T, k kind, name string) (grant, bool) {
 	t.Helper()
@@ -187,7 +187,7 @@ func (d direction) String() string { return d.waiter.String() + " after " + d.ho
 // bothWays returns the two directions.
 func bothWays(java *interop.Client, locks *core.Client) []direction {
 	return []direction{
-		{holder: goParty{locks}, waiter: javaParty{java}}, // first: see awaits
+		{holder: goParty{locks}, waiter: javaParty{java}}, // Java first: see awaits
 		{holder: javaParty{java}, waiter: goParty{locks}},
 	}
 }

@@ -30,7 +30,7 @@ func permitsReleasedByID(t *testing.T, s *site) {
 	wantSoon(t, "Java", released, waits.OK().To)
 	next := waits.OK().Value
 	if thread.Start("permits.tryRelease", named(name, "id", forGood)).True() {
-		t.Error("Java releases a permit that Go has released")
+		t.Error("Java could release a permit that Go has released")
 	}
 	wantNotHeldPermit(t, pool, forGood)
 
@@ -62,7 +62,7 @@ func permitsReleasedByID(t *testing.T, s *site) {
 	s.wantGone(t, permitLeases(name))
 
 	over := thread.Start("permits.tryAcquire", named(name, "lease", "100")).OK()
-	time.Sleep(time.Until(over.To.Add(150 * time.Millisecond))) // the end of its lease
+	time.Sleep(time.Until(over.To.Add(150 * time.Millisecond))) // until its lease has expired
 	wantNotHeldPermit(t, pool, over.Value)
 	s.wantValue(t, name, "2")
 	s.wantGone(t, permitLeases(name))
@@ -86,7 +86,7 @@ func permitsRenewed(t *testing.T, s *site) {
 	}
 	for end := time.Now().Add(briefLease*2 + briefLease/5); time.Now().Before(end); time.Sleep(briefLease / 10) { // between looks, for more than two leases
 		if id := thread.Start("permits.tryAcquire", named(name)).OK().Value; id != "" {
-			t.Fatal("Java has the only permit, which Go holds")
+			t.Fatal("Java got the only permit, which Go holds")
 		}
 	}
 	call := thread.Start("permits.tryAcquire", named(name, "wait", "20000", "lease", "60000"))
@@ -95,12 +95,12 @@ func permitsRenewed(t *testing.T, s *site) {
 		t.Error(err)
 	}
 	if call.OK().Value == "" {
-		t.Error("Java does not have the permit that Go has released")
+		t.Error("Java did not get the permit that Go has released")
 	}
 
 	killed := name + "/killed"
 	if id := thread.Start("permits.tryAcquire", named(killed)).OK().Value; id != "" {
-		t.Error("Java has the permit that a process of Go holds")
+		t.Error("Java got the permit that a process of Go holds")
 	}
 	call = thread.Start("permits.tryAcquire", named(killed, "wait", "20000", "lease", "60000"))
 	gone := time.Now()

@@ -35,9 +35,10 @@ func since(version string, major, minor int) bool {
 	return thisMajor > major || thisMajor == major && thisMinor >= minor
 }
 
-// open opens a client of Redisson. In a Cluster it must use sharded messages. Versions without the setting test this when
-// they connect, with an empty channel at some master. If that master does not own the slot of the channel, 3.27.2
-// concludes from the reply that the server has no sharded messages, and so chooses by chance.
+// open opens a client of Redisson. In a Cluster it must use sharded messages. Versions without the setting
+// test this when they connect, with an empty channel at some master. If that master does not own the slot of
+// the channel, 3.27.2 concludes from the reply that the server has no sharded messages. So its choice depends
+// on chance.
 func (s *site) open(t *testing.T, jvm *interop.JVM, c interop.Config) *interop.Client {
 	t.Helper()
 	client := jvm.Open(t, c)

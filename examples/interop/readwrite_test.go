@@ -18,7 +18,7 @@ func notGranted(t *testing.T, grants <-chan grant, what string) {
 	t.Helper()
 	select {
 	case g := <-grants:
-		t.Errorf("%s has the lock together with other holders (%v)", what, g.err)
+		t.Errorf("%s got the lock together with other holders (%v)", what, g.err)
 	case <-time.After(50 * time.Millisecond):
 	}
 }
@@ -92,7 +92,7 @@ func (s *site) readsOn(t *testing.T, reader, writer party, name string, crash fu
 	alive := take(t, reader, read, name)
 	crash()
 	waits := writer.ask(t, write, name)
-	time.Sleep(briefLease * 3 / 2) // held open: the lease of the crashed reader expires
+	time.Sleep(briefLease * 3 / 2) // until the lease of the crashed reader has expired
 	notGranted(t, waits, "a writer")
 	released := alive.release(t)
 	w := received(t, waits, "the writer")
@@ -125,7 +125,7 @@ func goDowngrades(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	reader := received(t, reads, "a reader of Java")
-	t.Logf("a reader of Java has it %s after the downgrade", reader.at.Sub(released).Round(10*time.Microsecond))
+	t.Logf("a reader of Java got the lock %s after the downgrade", reader.at.Sub(released).Round(10*time.Microsecond))
 	if took := reader.at.Sub(released); took > wokenWithin {
 		t.Errorf("a reader of Java waited %s after the downgrade, want at most %s", took, wokenWithin)
 	}
@@ -154,7 +154,7 @@ func javaDowngrades(t *testing.T, s *site) {
 	own.awaits(t, s, kindOf("read"), name)
 	released := write.Unlock().OK().From
 	reader := received(t, reads, "a reader of Go")
-	t.Logf("a reader of Go has it %s after the downgrade", reader.at.Sub(released).Round(time.Millisecond))
+	t.Logf("a reader of Go got the lock %s after the downgrade", reader.at.Sub(released).Round(time.Millisecond))
 	if took := reader.at.Sub(released); took > wokenWithin {
 		t.Errorf("a reader of Go waited %s after the downgrade, want about a second", took)
 	}
@@ -222,7 +222,7 @@ func javaReadsSeveral(t *testing.T, s *site) {
 	for _, name := range names {
 		held = append(held, take(t, java, read, name))
 	}
-	time.Sleep(briefLease * 3 / 2) // held open: leases without renewals expire
+	time.Sleep(briefLease * 3 / 2) // until leases without renewals would have expired
 	lost := 0
 	for _, name := range names {
 		keys, err := s.master(name).Keys(t.Context(), suffixed(name, "*:rwlock_timeout:*")).Result()

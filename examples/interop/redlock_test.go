@@ -37,20 +37,20 @@ func redlockShared(t *testing.T, s *site) {
 			t.Fatal(err)
 		}
 		if theirs.TryOnce().True() {
-			t.Error("Java has the redlock of Go")
+			t.Error("Java got the redlock that Go holds")
 		}
 		call := theirs.TryFor(20*time.Second, time.Minute)
-		time.Sleep(50 * time.Millisecond) // it most likely waits then; if not, it still gets the lock
+		time.Sleep(50 * time.Millisecond) // enough time for the call to begin waiting; if it is not, the call still gets the lock
 		released := time.Now()
 		if err := hold.Release(t.Context()); err != nil && !errors.Is(err, core.ErrUnavailable) {
 			t.Error(err)
 		}
 		if !call.True() {
-			t.Fatal("Java does not have the redlock that Go has released")
+			t.Fatal("Java did not get the redlock that Go has released")
 		}
-		t.Logf("Java got it %s after the release", call.OK().To.Sub(released).Round(10*time.Microsecond))
+		t.Logf("Java got the redlock %s after the release", call.OK().To.Sub(released).Round(10*time.Microsecond))
 		if _, _, err := lock.Acquire(t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrNotAcquired) {
-			t.Errorf("Go asks for the redlock of Java: got %v, want ErrNotAcquired", err)
+			t.Errorf("Go tries the redlock that Java holds: got %v, want ErrNotAcquired", err)
 		}
 		had := make(chan time.Time, 1)
 		go func() {
@@ -64,7 +64,7 @@ func redlockShared(t *testing.T, s *site) {
 		}()
 		time.Sleep(50 * time.Millisecond) // as above
 		released = theirs.Unlock().OK().From
-		t.Logf("Go got it %s after the release", (<-had).Sub(released).Round(10*time.Microsecond))
+		t.Logf("Go got the redlock %s after the release", (<-had).Sub(released).Round(10*time.Microsecond))
 	}
 	check(unique("redlock"))
 	redlockTurns(t, s, java, own)

@@ -14,7 +14,7 @@ type item struct {
 	only []string // topologies; empty: all
 	// pick lists the names of the kinds that the item runs with; nil: all kinds of the table.
 	pick []string
-	not  []string // kinds that the item does not run with
+	not  []string // not lists kinds that the item does not run with
 	// alone marks an item that measures or needs separate names: it does not run in parallel.
 	alone bool
 	// silent marks an item in which Java waits, without a message, until a lease expires.

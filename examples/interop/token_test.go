@@ -23,7 +23,7 @@ func tokensIncrease(t *testing.T, s *site, _ kind) {
 	locks := s.locks(t)
 	java, own := javaTokens(s, name), goTokens(locks, name)
 	const brief = 100 * time.Millisecond
-	every := []tokenHolder{java, own, own, java} // every order of two
+	every := []tokenHolder{java, own, own, java} // so that every ordered pair of sides occurs
 	steps := []struct {
 		how   string
 		who   []tokenHolder
@@ -120,7 +120,7 @@ func handedOver(t *testing.T, sides ...tokenHolder) (tokens []int64) {
 			running.Go(func() {
 				token, free := side.take(t, 0)
 				mu.Lock()
-				tokens = append(tokens, token) // before another caller gets the lock
+				tokens = append(tokens, token) // recorded before another caller gets the lock
 				mu.Unlock()
 				free(t)
 			})
@@ -128,7 +128,7 @@ func handedOver(t *testing.T, sides ...tokenHolder) (tokens []int64) {
 	}
 	running.Wait()
 	if len(tokens) != callers*len(sides) {
-		t.Fatalf("%d of %d callers had the lock", len(tokens), callers*len(sides))
+		t.Fatalf("%d of %d callers got the lock", len(tokens), callers*len(sides))
 	}
 	return tokens
 }

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// The bounds distinguish a wake-up by a message: without one a waiter of Java sleeps until the end of a lease of 30 s, and a
-// waiter of Go looks again after half a second to a second. They leave room for a busy machine. The tests print the times.
+// The bounds show that a message woke the waiter: without a message, a waiter of Java sleeps until the end of
+// a lease of 30 s, and a waiter of Go looks again after half a second to a second. The bounds leave room for
+// a busy machine. The tests print the times.
 const (
-	wokenWithin    = 2 * time.Second        // by Java
-	lateOnes       = 2                      // later means not woken: Redisson sometimes misses a message, mostly before 3.28
-	usuallyWithin  = 250 * time.Millisecond // the median
-	handOverRounds = 20                     // counted
-	warmUpRounds   = 15                     // not counted: Java must load its classes
+	wokenWithin    = 2 * time.Second        // the limit for a single wait
+	lateOnes       = 2                      // the allowed number of waiters that were not woken: Redisson sometimes misses a message, mostly before 3.28
+	usuallyWithin  = 250 * time.Millisecond // the limit for the median
+	handOverRounds = 20                     // the number of measured rounds
+	warmUpRounds   = 15                     // rounds before that, in which Java loads its classes
 )
 
 // wokenByMessage makes one side release a lock for which the other side waits. Two clients of Redisson and two clients of

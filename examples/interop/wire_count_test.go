@@ -138,7 +138,7 @@ func latchOpens(t *testing.T, s *site) {
 	s.wantValue(t, name, "1")
 	select {
 	case <-waits.Done():
-		t.Error("the latch opened at 1")
+		t.Error("the latch opened at the count 1")
 	default:
 	}
 	one.Start("latch.countDown", named(name)).OK()

@@ -69,14 +69,14 @@ func fairInOrder(t *testing.T, s *site) {
 func fairGivesUp(t *testing.T, s *site) {
 	name := unique("fair")
 	holder, second, third := s.java.Thread(t), s.java.Thread(t), s.java.Thread(t)
-	secondField, thirdField := second.Field(), third.Field() // before they wait
+	secondField, thirdField := second.Field(), third.Field() // asked before the threads wait
 	holder.Lock(interop.Fair, name).Lock().OK()
 	late := second.Lock(interop.Fair, name).Try(2 * time.Second)
 	s.awaitQueue(t, name, secondField)
 	waits := third.Lock(interop.Fair, name).Lock()
 	s.awaitQueue(t, name, secondField, thirdField)
 	if late.True() {
-		t.Error("the second thread has the lock, which is held")
+		t.Error("the second thread got the lock, which another thread holds")
 	}
 	s.awaitQueue(t, name, thirdField)
 	holder.Lock(interop.Fair, name).Unlock().OK()
@@ -101,7 +101,7 @@ func readersThenWriter(t *testing.T, s *site) {
 		s.wantValue(t, key, "1")
 	}
 	if writer.Lock(interop.Write, name).TryOnce().True() {
-		t.Error("a writer beside readers")
+		t.Error("a writer got the lock while readers hold it")
 	}
 	waits := writer.Lock(interop.Write, name).Lock()
 	eventually(t, "the writer to wait", func() bool { return s.listeners(t, name, rwChannel(name)) == 2 })
@@ -128,12 +128,12 @@ func writerDowngrades(t *testing.T, s *site) {
 	writer.Lock(interop.Read, name).Lock().OK()
 	s.wantFields(t, name, map[string]string{"mode": "write", writer.Field() + ":write": "1", writer.Field(): "1"})
 	if reader.Lock(interop.Read, name).TryOnce().True() {
-		t.Error("a reader beside a writer")
+		t.Error("a reader got the lock while a writer holds it")
 	}
 	writer.Lock(interop.Write, name).Unlock().OK()
 	s.wantFields(t, name, map[string]string{"mode": "read", writer.Field(): "1"})
 	if !reader.Lock(interop.Read, name).TryOnce().True() {
-		t.Error("no reader beside a reader")
+		t.Error("a reader did not get the lock while only a reader holds it")
 	}
 	reader.Lock(interop.Read, name).Unlock().OK()
 	writer.Lock(interop.Read, name).Unlock().OK()
@@ -162,13 +162,13 @@ func redlockOverServers(t *testing.T, s *site) {
 		}
 	}
 	if two.Redlock(name, clients...).TryOnce().True() {
-		t.Error("a second holder")
+		t.Error("a second caller got the lock")
 	}
 	lock.Unlock().OK()
 
 	servers[0].Kill()
 	if !two.Redlock(name, clients...).TryFor(20*time.Second, time.Minute).True() {
-		t.Error("no lock with two servers of three")
+		t.Error("a caller did not get the lock with two of three servers")
 	}
 	for i, srv := range servers[1:] {
 		if n := srv.Client().HLen(t.Context(), name).Val(); n != 1 {

@@ -35,7 +35,7 @@ func (l *load) run(ctx context.Context) {
 	for range 3 {
 		l.repeat(ctx, time.Second, func() { l.queue(ctx, "counter") })
 	}
-	pause(ctx, 2*time.Second) // so that ordinary names come first
+	pause(ctx, 2*time.Second) // so that ordinary names are used first
 	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock("item:stuck"), "POST /items/:id/buy") })
 	for _, text := range hostile() {
 		l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock(text), text) })

@@ -61,7 +61,7 @@ type client struct {
 	wrong []error
 }
 
-// want sends a request, prints the answer and records each expected text that is missing.
+// want sends a request, prints the answer and records missing texts.
 func (c *client) want(method, path string, parts ...string) {
 	answer, err := c.send(method, path)
 	if err != nil {

@@ -27,13 +27,13 @@ type demo struct {
 	spans   *spanRecorder
 	traces  *sdktrace.TracerProvider
 	backend *backend
-	redis   *redis.Client // reads what redis-cli would show
+	redis   *redis.Client // reads the locks directly, like redis-cli
 	other   *core.Client  // another program with the same locks
 	stock   *shop.Stock
 	gin     []*instance
 	grpc    []*instance
 
-	closers []func() // run in reverse
+	closers []func() // called in reverse order
 }
 
 // start starts everything. If it fails, it leaves nothing running.

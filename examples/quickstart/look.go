@@ -73,8 +73,8 @@ func (d *demo) print(s lockState) {
 
 var errNotSeen = errors.New("the lock did not reach the expected state")
 
-// await looks until the lock of an item has the wanted state. It gives up when the work
-// that should cause the state has ended.
+// await polls until the lock of an item has the wanted state. It gives up when the work that should cause the
+// state has ended.
 func (d *demo) await(ctx context.Context, item string, ended <-chan struct{}, wanted func(lockState) bool) (lockState, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if lock, ok := holderFromEnv(); ok { // the step "killed" has started this binary
+	if lock, ok := holderFromEnv(); ok { // the step "killed" started this binary
 		os.Exit(holdUntilKilled(lock))
 	}
 	goleak.VerifyTestMain(m)
@@ -63,7 +63,7 @@ func TestPerform_FailedStep(t *testing.T) {
 		t.Errorf("got %v, want the failed step", err)
 	}
 	if ran != 2 {
-		t.Errorf("%d steps ran, want 2: the others continue", ran)
+		t.Errorf("%d steps ran, want 2: a failed step does not stop the others", ran)
 	}
 	for _, row := range []string{"walk  dry       wet   NO", "tea   hot       fine  yes"} {
 		if !strings.Contains(out.String(), row) {

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// order is the work of a handler: it answers with a text, or fails.
+// order does the work of a handler: it returns the text of the answer, or an error.
 type order = func(ctx context.Context, id string) (string, error)
 
 func TestBehaviour(t *testing.T) {
@@ -49,7 +49,7 @@ func plain(do order) http.HandlerFunc {
 		cause := context.Cause(r.Context())
 		switch {
 		case err != nil && (errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed)):
-			return // the handler has given up
+			return // the handler gives up, and the guard answers
 		case err != nil:
 			http.Error(w, "declined", http.StatusInternalServerError)
 		default:

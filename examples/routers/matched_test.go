@@ -27,7 +27,7 @@ func overridden(shop http.Handler, path, method string) *httptest.ResponseRecord
 	return w
 }
 
-// echoOverride does the same as echo's MethodOverride.
+// echoOverride overrides the method like echo's MethodOverride.
 func echoOverride(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if method := c.Request().Header.Get(echo.HeaderXHTTPMethodOverride); method != "" && c.Request().Method == http.MethodPost {
@@ -62,14 +62,14 @@ func TestChi_HandleOnASubrouter(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := b.guard.Check(patterns...); err == nil {
-				t.Error("Check is content")
+				t.Error("Check found no problem")
 			}
 			wantStatus(t, send(shop, http.MethodPost, "/orders/42"), http.StatusInternalServerError)
 		})
 	}
 }
 
-// The route that chi has matched decides, not a later method of the request.
+// The route that chi has matched determines the rules, not a later method of the request.
 func TestChi_MatchedMethod(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, noWait("POST /orders/{id}", "post:#{path.id}"), noWait("PUT /orders/{id}", "put:#{path.id}"), noWait("GET /orders/{id}", "get:#{path.id}"))
@@ -108,7 +108,7 @@ func TestEcho_MethodOverride(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		put        func(e *echo.Echo, override, guard echo.MiddlewareFunc)
-		overridden int // while the lock of PUT is free and the lock of POST is taken
+		overridden int // the lock of PUT is free, and the lock of POST is taken
 	}{
 		"after the route": {func(e *echo.Echo, override, guard echo.MiddlewareFunc) {
 			e.Pre(routers.EchoRouted)
@@ -142,7 +142,7 @@ func TestEcho_MethodOverride(t *testing.T) {
 	}
 }
 
-// If a path has one method, echo has matched this method.
+// If a path has only one method, echo has matched this method.
 func TestEcho_MethodOverrideSingleMethod(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, noWait("POST /orders/:id", "post:#{path.id}"))
@@ -156,7 +156,7 @@ func TestEcho_MethodOverrideSingleMethod(t *testing.T) {
 	wantStatus(t, overridden(e, "/orders/42", http.MethodPut), http.StatusConflict)
 }
 
-// Requests without a route take no lock: echo answers them.
+// A request without a route takes no lock, and echo answers it.
 func TestEcho_NoRoute(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, noWait("POST /carts/:id", "cart:#{path.id}"))

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// router is chi or echo, with the path of the route in its spelling.
+// router is chi or echo, with the path of the route in the spelling of that router.
 type router struct {
 	name, pay, cart string
 	serve           func(guard *httplock.Guard, pay http.HandlerFunc) (http.Handler, error)
@@ -72,7 +72,7 @@ func newBench(t *testing.T, rules ...ruleset.Rule) *bench {
 	return b
 }
 
-// rules lock an order and a cart, without waiting.
+// rules returns rules that lock an order and a cart, without waiting.
 func (r router) rules() []ruleset.Rule {
 	return []ruleset.Rule{
 		{Endpoint: ruleset.HTTP("POST " + r.pay), Key: "order:#{path.id}", WaitTime: ruleset.NoWait},
@@ -101,7 +101,7 @@ func TestRouters_LockPerValue(t *testing.T) {
 			b := newBench(t, r.rules()...)
 			var shop http.Handler
 			shop, err := r.serve(b.guard, func(w http.ResponseWriter, q *http.Request) {
-				if q.URL.Path == "/orders/42/pay" { // while it runs, a second request comes, and a request for another order
+				if q.URL.Path == "/orders/42/pay" { // while the handler runs, a second request and a request for another order arrive
 					wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusConflict)
 					wantStatus(t, send(shop, http.MethodPost, "/orders/43/pay"), http.StatusOK)
 				}
@@ -157,7 +157,7 @@ func TestRouters_OneKeyForEverySpelling(t *testing.T) {
 	}
 }
 
-// A guard that runs before the router has matched the route refuses every request, and warns.
+// A guard that runs before the router has matched the route refuses every request. Observers get a warning.
 func TestChi_UseBeforeTheMatch(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc){
@@ -189,7 +189,7 @@ func TestChi_UseBeforeTheMatch(t *testing.T) {
 	}
 }
 
-// If a router below has a route for all paths, the guard sees this route. Observers get a warning.
+// If a nested router has a route for all paths, the guard finds this route. Observers get a warning.
 func TestChi_UseAboveACatchAll(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -246,7 +246,7 @@ func TestRouters_CheckParameters(t *testing.T) {
 	}
 }
 
-// A route below Route that ends in a slash: the pattern of its requests has no slash at the end.
+// A route that is registered inside Route may end in a slash, although the pattern of its requests does not.
 func TestChi_Slash(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /carts"), Key: "carts", WaitTime: ruleset.NoWait})
@@ -266,7 +266,7 @@ func TestChi_Slash(t *testing.T) {
 	wantStatus(t, send(shop, http.MethodPost, "/carts"), http.StatusConflict)
 }
 
-// A router that is mounted below another one, and a group within a group.
+// Rules apply to a router that is mounted in another one, and to a group within a group.
 func TestChi_Mount(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /shops/{shop}/orders/{id}/pay"), Key: "order:#{path.shop}:#{path.id}", WaitTime: ruleset.NoWait})

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// played runs the evening and returns its spans.
+// played runs the demonstration and returns its spans.
 func played(t *testing.T) []sdktrace.ReadOnlySpan {
 	t.Helper()
 	all := &traces{}
@@ -96,7 +96,7 @@ func TestTrace_OneTree(t *testing.T) {
 	}
 	count, waits, holds := of["lock.hold count"][0], of["lock.acquire order"], of["lock.hold order"]
 	if got := attr(waits[0], "blocked_by"); got == "" || got != attr(count, "holder") || len(waits[0].Links()) != 0 {
-		t.Errorf("the first order is blocked by %q with the links %v, want the stock service, %q, without", got, waits[0].Links(), attr(count, "holder"))
+		t.Errorf("the first order is blocked by %q with the links %v, want the stock service, %q, without links", got, waits[0].Links(), attr(count, "holder"))
 	}
 	if links := waits[1].Links(); len(links) != 1 || links[0].SpanContext.SpanID() != holds[0].SpanContext().SpanID() {
 		t.Errorf("the second order, blocked by %q, has the links %v, want the hold of the first, %q", attr(waits[1], "blocked_by"), links, attr(holds[0], "holder"))
@@ -120,7 +120,7 @@ func TestTrace_Printed(t *testing.T) {
 	}
 }
 
-// received is a collector that counts the spans of each service.
+// received is a trace collector that counts the spans of each service.
 type received struct {
 	collector.UnimplementedTraceServiceServer
 

@@ -87,7 +87,7 @@ func (s *stock) Count(ctx context.Context, _ *shoppb.CountRequest) (*shoppb.Coun
 	return &shoppb.CountReply{Left: 7}, until(ctx, s.counted)
 }
 
-// Buy takes a spoon from the shelf. It, too, returns when the demonstration lets it.
+// Buy takes a spoon from the shelf. It also returns only when the demonstration lets it.
 func (s *stock) Buy(ctx context.Context, _ *shoppb.BuyRequest) (*shoppb.BuyReply, error) {
 	s.taking <- struct{}{}
 	return &shoppb.BuyReply{Left: 6}, until(ctx, s.taken)

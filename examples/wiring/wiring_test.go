@@ -49,7 +49,7 @@ func TestReadme_ShowsTheCode(t *testing.T) {
 	for _, block := range strings.Split(string(readme), "```go\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		if !strings.Contains(block, "func ") {
-			continue // the block is in the package comment of telemetry
+			continue // the package comment of telemetry contains this block
 		}
 		shown++
 		if !strings.Contains(code.String(), block) {
@@ -131,7 +131,7 @@ func labels(family *dto.MetricFamily) (names []string) {
 	return names
 }
 
-// everything makes a series of each metric, by a lock and by calls of observers.
+// everything creates a series of each metric, by a lock and by calls of observers.
 func everything(t *testing.T, tel *telemetry.Telemetry, locks *core.Client) {
 	t.Helper()
 	rules := tel.Observer().Rules.(*aspect.Observer)

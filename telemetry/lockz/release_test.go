@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// operator returns the operator of a request. It refuses requests without the right header.
+// operator allows requests with the right header and returns an error for all others.
 func operator(r *http.Request) error {
 	if r.Header.Get("X-Operator") != "yes" {
 		return errors.New("who are you?")

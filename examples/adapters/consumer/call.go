@@ -46,6 +46,6 @@ type holdKey struct{}
 
 // Hold returns the hold of the handler of ctx, or nil.
 func Hold(ctx context.Context) *core.Hold {
-	hold, _ := ctx.Value(holdKey{}).(*core.Hold) //nolint:errcheck // nil if there is none
+	hold, _ := ctx.Value(holdKey{}).(*core.Hold) //nolint:errcheck // nil if ctx has no hold
 	return hold
 }

@@ -30,7 +30,7 @@ type Result struct {
 	Err error
 
 	Lock  string // "skipped" or "null": the handler did not run; "unlocked": it ran without the lock; or ""
-	Token int64  // the fencing token of the handler; 0: none
+	Token int64  // the fencing token that the handler had; 0: none
 }
 
 // Guard handles messages under the rules of their topics. It is safe for concurrent use.
@@ -52,9 +52,9 @@ type topic struct {
 	handler  Handler
 }
 
-// New returns a guard with the given rules, from a set or a set that is reloaded. They may be the
-// rules of a: rules for topics belong to the guard, and other rules to functions in
-// [aspect.Wrap]. fallbacks may be nil.
+// New returns a guard with the given rules, from a set or a set that is reloaded. The rules of a may be
+// passed, too: rules for topics belong to the guard, and other rules belong to functions in [aspect.Wrap].
+// fallbacks may be nil.
 func New(a *aspect.Aspect, rules ruleset.Provider, fallbacks map[string]Handler) (*Guard, error) {
 	schema, err := newSchema()
 	if err != nil {

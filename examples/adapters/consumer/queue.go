@@ -53,10 +53,9 @@ func (q *Queue) Close() {
 	}
 }
 
-// Consume handles the messages of a partition one after the other until the queue is closed and
-// empty or ctx is done. Messages that are not handled by then are not committed, and a broker
-// would deliver them to the next consumer. A refused message is retried later. dead gets the
-// messages that cannot be handled.
+// Consume handles the messages of a partition one after the other until the queue is closed and empty or ctx
+// is done. Messages that are not handled before that are not committed, so a broker would deliver them to the
+// next consumer. A refused message is retried later. dead gets the messages that cannot be handled.
 func (q *Queue) Consume(ctx context.Context, topic string, partition int, handle func(context.Context, *Message) Result, dead func(*Message, error)) {
 	for {
 		select {
@@ -83,7 +82,7 @@ func deliver(ctx context.Context, m *Message, handle func(context.Context, *Mess
 	}
 }
 
-// again returns the time until a message is retried; 0: never.
+// again returns the time after which a message is retried; 0: never.
 func again(err error) time.Duration {
 	if refused, ok := errors.AsType[*aspect.RefusedError](err); ok {
 		return refused.RetryAfter

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// rules lock an order for both topics, which have it in different places.
+// rules is a rule file that locks the same order for both topics, which contain the order in different
+// places.
 const rules = `rules:
   - func: topic/orders.paid
     key: "order:#{key}"
@@ -106,7 +107,7 @@ func TestConsume_OneAtATime(t *testing.T) {
 			t.Errorf("%s: another message of the order is handled at the same time", m.Topic)
 		}
 		mu.Unlock()
-		time.Sleep(time.Millisecond) // so that the other topic can overlap
+		time.Sleep(time.Millisecond) // enough time for the other topic to overlap
 		mu.Lock()
 		inside--
 		handled++
@@ -130,12 +131,12 @@ func TestConsume_RefusedMessageIsRetried(t *testing.T) {
 		began, handled := time.Now(), 0
 		dead := consume(t, g, func(context.Context, *consumer.Message) error { handled++; return nil }, paid("42"))
 		if took := time.Since(began); handled != 1 || len(dead) > 0 || took < time.Minute {
-			t.Errorf("handled %d times, dead %v, after %v, want once, after the minute of the other holder", handled, dead, took)
+			t.Errorf("handled %d times, dead %v, after %v, want once, after the other holder's minute", handled, dead, took)
 		}
 	})
 }
 
-// A consumer ends with its context, both without a message and while a message is refused.
+// A consumer ends with its context, with or without a message that is being refused.
 func TestConsume_EndsWithContext(t *testing.T) {
 	t.Parallel()
 	for name, messages := range map[string][]consumer.Message{"idle": nil, "refused": {paid("42")}} {

@@ -114,7 +114,7 @@ func (j *journal) verdict(ticks int) error {
 	defer j.mu.Unlock()
 	for tick, runs := range j.runs {
 		if runs > 1 {
-			return fmt.Errorf("tick %s: the job ran %d times", tick, runs)
+			return fmt.Errorf("tick %s: the job ran %d times, want once", tick, runs)
 		}
 	}
 	if len(j.runs) != ticks {

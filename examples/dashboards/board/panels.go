@@ -6,8 +6,8 @@ type Form string
 // The forms of panels.
 const (
 	Lines Form = "timeseries"
-	Stat  Form = "stat"  // one current number
-	Table Form = "table" // the current numbers, a row for each series
+	Stat  Form = "stat"  // a current number
+	Table Form = "table" // the current numbers, one row for each series
 )
 
 // Row is a question and the panels that answer it.
@@ -19,7 +19,7 @@ type Row struct {
 // Panel is one answer to a question.
 type Panel struct {
 	Title   string
-	Answers string // what the panel shows and what to do; its description in Grafana
+	Answers string // what the panel shows and what to do; the description in Grafana
 	Form    Form
 	Unit    string // Grafana's name of the unit
 	Queries []Query

@@ -18,7 +18,7 @@ import (
 
 // Config configures a service. All fields are required.
 type Config struct {
-	Locks    *core.Client // the caller closes it; its observers are also notified of rules
+	Locks    *core.Client // the caller closes it; its observers also get notifications about rules
 	RuleFile string       // the watched rule file
 
 	// Work does the work for an order, or for a shop at night.

@@ -8,7 +8,7 @@ import (
 
 // ledger stands for a table of batches and counts the events of each batch.
 type ledger struct {
-	batches []string // in order
+	batches []string // the written rows in order
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -16,8 +16,8 @@ type ledger struct {
 
 type entry struct {
 	runs, finished int
-	stale          int   // writes of a run after the next run started
-	failure        error // the error of the last run that failed
+	stale          int   // the number of writes of a run after the next run started
+	failure        error // the error of the last failed run
 }
 
 func newLedger() *ledger {

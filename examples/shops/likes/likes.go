@@ -36,7 +36,7 @@ func (l *likes) toggle(c *gin.Context) {
 }
 
 func (l *likes) has(k like) bool {
-	defer time.Sleep(time.Millisecond) // the time of the answer
+	defer time.Sleep(time.Millisecond) // the time that the database takes to answer
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.given[k]

@@ -28,7 +28,7 @@ import (
 const (
 	readers = 40
 	writers = 4
-	reads   = 10 // reads of each reader, one after the other; as many writes
+	reads   = 10 // the number of reads of each reader, one after the other; also the number of writes
 )
 
 func main() { proof.Main("prices", prove) }
@@ -137,7 +137,7 @@ func (t *table) put(c *gin.Context) {
 }
 
 func (t *table) read(row string) string {
-	defer time.Sleep(time.Millisecond) // the time of the answer
+	defer time.Sleep(time.Millisecond) // the time that the database takes to answer
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rows[row]

@@ -90,7 +90,7 @@ func routes(locks *core.Client, s *show) (*gin.Engine, error) {
 		guard.Check(r))
 }
 
-// show serves buyers. It serves the first buyer when all others wait.
+// show serves buyers. It serves the first buyer when all other buyers wait.
 type show struct {
 	waits chan struct{} // a buyer waits
 

@@ -126,7 +126,7 @@ func (db *database) ask(ctx context.Context, instances []*gin.Engine, path strin
 	for range n {
 		select {
 		case <-db.began:
-		case <-ctx.Done(): // a report did not start, so the checks fail
+		case <-ctx.Done(): // a report did not start, and the checks will fail
 		}
 	}
 	return func() map[int]int { return tally }, func() {

@@ -106,7 +106,7 @@ func (s *shop) sell(c *gin.Context) {
 }
 
 func (s *shop) read(sku string) int {
-	defer time.Sleep(time.Millisecond) // the time of the answer
+	defer time.Sleep(time.Millisecond) // the time that the database takes to answer
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stock[sku]

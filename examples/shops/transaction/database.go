@@ -13,11 +13,10 @@ import (
 //   - Other transactions see its writes after it commits.
 //   - The last commit wins, even if it was computed from old data.
 //
-// MySQL in REPEATABLE READ does this with a SELECT followed by an UPDATE with a computed
-// value, except that the first read takes the snapshot. PostgreSQL in REPEATABLE READ
-// refuses the second writer, which must retry. In READ COMMITTED each statement sees the
-// data that is committed at that time: then only the early unlock is a mistake. The correct
-// order works with every database.
+// MySQL in REPEATABLE READ does this with a SELECT followed by an UPDATE with a computed value, except that
+// the first read takes the snapshot. PostgreSQL in REPEATABLE READ refuses the second writer, which must
+// retry. In READ COMMITTED each statement sees the data that is committed at that time: there, only the early
+// unlock is a mistake. The correct order works with every database.
 type database struct {
 	mu        sync.Mutex
 	committed map[string]int

@@ -19,8 +19,8 @@ import (
 
 // Redis is a running Redis.
 type Redis struct {
-	URL   string // for the output, without a password
-	About string // describes the Redis in the output
+	URL   string // the address for the output, without a password
+	About string // a description for the output
 
 	options func() *redis.Options
 	stop    func() error
@@ -29,7 +29,7 @@ type Redis struct {
 }
 
 // ErrNotOurs is returned by Stop and Start for an existing Redis.
-var ErrNotOurs = errors.New("the example has not started this Redis")
+var ErrNotOurs = errors.New("the example did not start this Redis")
 
 // Open uses the Redis at url. If url is empty, it starts redis-server or, if that program is missing, an embedded Redis.
 func Open(ctx context.Context, url string) (*Redis, error) {

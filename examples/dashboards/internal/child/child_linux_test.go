@@ -17,7 +17,7 @@ import (
 // parent is set in the process that the test kills.
 const parent = "INTERLOCK_TEST_PARENT"
 
-// On Linux a program ends with the process that started it, even if that process is killed.
+// On Linux a program ends when the process that started it ends, even if that process is killed.
 func TestCommand_EndsWithParent(t *testing.T) {
 	if os.Getenv(parent) != "" {
 		startAndHang(t)
@@ -46,7 +46,7 @@ func TestCommand_EndsWithParent(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the error says that it was killed
+	_ = cmd.Wait() // the error reports the kill
 	for alive(pid) {
 		time.Sleep(10 * time.Millisecond) // between two looks
 	}
@@ -62,7 +62,7 @@ func startAndHang(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-// alive reports whether the process runs. A process that has ended and was not waited for has the state Z.
+// alive reports whether the process runs. A process that has ended but was not waited for has the state Z.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

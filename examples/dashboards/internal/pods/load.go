@@ -69,7 +69,7 @@ func (s *Shop) crowds() []crowd {
 		{30, 100 * time.Millisecond, web("/items/teapot/buy")},
 		{3, 100 * time.Millisecond, func(ctx context.Context, pod, _ int) {
 			shop := shoppb.NewShopClient(s.client.conns[pod])
-			_, _ = shop.Buy(ctx, &shoppb.BuyRequest{Item: "teapot"}) //nolint:errcheck // a refusal is in the metrics
+			_, _ = shop.Buy(ctx, &shoppb.BuyRequest{Item: "teapot"}) //nolint:errcheck // the metrics show refusals
 		}},
 		{1, 500 * time.Millisecond, func(ctx context.Context, pod, _ int) {
 			s.client.post(ctx, s.pods[pod].webAddr, "/items/"+cellar(pod)+"/count", "{}")

@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceHandler adds the trace of the request, if there is one, to each record. Records of telemetry carry the
-// context of the request. Handlers that support OpenTelemetry, such as otelslog, add the trace themselves.
+// traceHandler adds the trace of the request, if any, to each record. It gets the trace from the context of
+// the record, which telemetry passes. Handlers that support OpenTelemetry, such as otelslog, do the same.
 type traceHandler struct{ slog.Handler }
 
 func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {

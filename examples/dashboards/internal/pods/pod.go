@@ -25,8 +25,8 @@ import (
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// watchdog is the lease time. It is short so that a lost lock is noticed during the demonstration; the
-// default is 30 seconds.
+// watchdog is the lease time. The default is 30 seconds. It is shorter here, so that a lost lock is noticed
+// during the demonstration.
 const watchdog = 3 * time.Second
 
 // pod is an instance of the shop with everything that a real pod has: a lock client, metrics, traces and a rule file.
@@ -48,7 +48,7 @@ type pod struct {
 	webAddr, rpcAddr string
 	running          sync.WaitGroup
 
-	closers []func() // run in reverse
+	closers []func() // called in reverse order
 }
 
 func startPod(rdb *redis.Client, ruleFile string, log *slog.Logger) (_ *pod, err error) {
@@ -134,7 +134,7 @@ func (p *pod) listen() error {
 			return err
 		}
 		*at.listener, *at.addr = l, l.Addr().String()
-		p.later(func() { l.Close() }) // it is already closed if its server ran
+		p.later(func() { l.Close() }) // already closed if its server ran
 	}
 	return nil
 }

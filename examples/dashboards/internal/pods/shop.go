@@ -1,5 +1,5 @@
-// Package pods runs a shop with several instances ("pods") in one process and the troubles that the dashboard is made
-// for. locks.yaml contains its rules, load.go its customers and trouble.go its troubles.
+// Package pods runs a shop with several instances ("pods") in one process, and causes the troubles that the
+// dashboard shows. locks.yaml contains the rules, load.go the customers and trouble.go the troubles.
 package pods
 
 import (

@@ -34,7 +34,7 @@ func (s *Server) Range(ctx context.Context, expr string, start time.Time) (model
 	return series, nil
 }
 
-// Await returns when a query has a result. If ctx is done before that, it returns an error.
+// Await waits until a query has a result. If ctx is done before that, it returns an error.
 func (s *Server) Await(ctx context.Context, expr string) error {
 	for {
 		value, _, err := s.API.Query(ctx, Fill(expr), time.Now())

@@ -32,7 +32,7 @@ func Main(name string, prove func(ctx context.Context, p *Proof) error) {
 type Proof struct {
 	out            io.Writer
 	backend        *backend
-	closers        []func(context.Context) // run in reverse
+	closers        []func(context.Context) // called in reverse order
 	checks, failed int
 }
 

@@ -18,7 +18,7 @@ func TestRun_Verdict(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		prove func(context.Context, *Proof) error
-		want  string // of the error; empty for none
+		want  string // the text of the error; empty for none
 		print string
 	}{
 		"all hold": {func(_ context.Context, p *Proof) error {
