@@ -29,7 +29,7 @@ func reenter(ctx context.Context, d *demo) (string, error) {
 	if err == nil && answer.code != http.StatusOK {
 		err = fmt.Errorf("HTTP %d, want 200", answer.code)
 	}
-	return fmt.Sprintf("count 2 during the re-entry, then %d holders", len(after.fields)), err
+	return fmt.Sprintf("count 2, then %d holders", len(after.fields)), err
 }
 
 func countIs(want string) func(lockState) bool {
