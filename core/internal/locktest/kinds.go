@@ -13,10 +13,11 @@ import (
 type Kind struct {
 	Name    string
 	Scripts string // prefix of the names of its scripts
+	Acquire string // name of the script that acquires; "acquire" by default
 	Nodes   int    // independent servers that one lock needs
 
 	// Lock returns the lock with a name from one client for each server. Rival returns a lock that a holder of Lock
-	// excludes. Both are nil for a count without holders.
+	// excludes. Both are nil for a count, which has no holders.
 	Lock, Rival func(clients []*core.Client, key string) core.Lock
 
 	Channel func(key string) string // prefix of the channels of its waiters; nil: it has no messages
@@ -24,7 +25,6 @@ type Kind struct {
 	IsReentrant bool
 	HasPermits  bool
 	IsUntagged  bool // the names of its keys have no braces
-	InWorlds    bool // EachKind runs with it
 
 	// The operations that are about several keys, which have to be on one node.
 	TakesSeveral, RenewsSeveral, GivesSeveral bool
@@ -32,7 +32,7 @@ type Kind struct {
 	take, want func(ctx context.Context, locks *core.Client, key string) (Taken, error) // where Lock is nil
 }
 
-// Kinds returns all kinds.
+// Kinds returns all kinds of package core, and the MultiLock, which is a reentrant lock of several keys.
 func Kinds() []Kind {
 	plainChannel := func(key string) string { return "redisson_sc:" + Tagged(key) }
 	latchChannel := func(key string) string { return "redisson_countdownlatch__channel__{" + key + "}" }
@@ -41,20 +41,20 @@ func Kinds() []Kind {
 	multi, permit := onOne(MultiLockOf), onOne(func(c *core.Client, key string) core.Lock { return c.Semaphore(key, 1).Lock })
 	redlock := func(clients []*core.Client, key string) core.Lock { return core.Redlock(key, clients...) }
 	return []Kind{
-		{Name: "reentrant", Nodes: 1, Lock: reentrant, Rival: reentrant, Channel: ChannelOf, IsReentrant: true, InWorlds: true},
+		{Name: "reentrant", Nodes: 1, Lock: reentrant, Rival: reentrant, Channel: ChannelOf, IsReentrant: true},
 		{Name: "fenced", Scripts: "fenced/", Nodes: 1, Lock: fenced, Rival: fenced, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
 		{Name: "spin", Scripts: "spin/", Nodes: 1, Lock: spin, Rival: spin, IsReentrant: true},
-		{Name: "fair", Scripts: "fair/", Nodes: 1, Lock: fair, Rival: fair, Channel: ChannelOf, IsReentrant: true, InWorlds: true, TakesSeveral: true},
-		{Name: "read", Scripts: "read/", Nodes: 1, Lock: reads, Rival: writes, Channel: ReadWriteChannelOf, IsReentrant: true, InWorlds: true, RenewsSeveral: true},
-		{Name: "write", Scripts: "write/", Nodes: 1, Lock: writes, Rival: reads, Channel: ReadWriteChannelOf, IsReentrant: true, InWorlds: true},
-		{Name: "multi", Nodes: 1, Lock: multi, Rival: multi, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
+		{Name: "fair", Scripts: "fair/", Nodes: 1, Lock: fair, Rival: fair, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
+		{Name: "read", Scripts: "read/", Nodes: 1, Lock: reads, Rival: writes, Channel: ReadWriteChannelOf, IsReentrant: true, RenewsSeveral: true},
+		{Name: "write", Scripts: "write/", Nodes: 1, Lock: writes, Rival: reads, Channel: ReadWriteChannelOf, IsReentrant: true},
+		{Name: "multi", Acquire: "acquire_all", Nodes: 1, Lock: multi, Rival: multi, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
 		{
-			Name: "permit", Scripts: "semaphore/", Nodes: 1, Lock: permit, Rival: permit, Channel: plainChannel, HasPermits: true, InWorlds: true,
+			Name: "permit", Scripts: "semaphore/", Nodes: 1, Lock: permit, Rival: permit, Channel: plainChannel, HasPermits: true,
 			TakesSeveral: true, GivesSeveral: true,
 		},
-		{Name: "semaphore", Nodes: 1, take: takePlain, want: wantPlain, Channel: plainChannel, TakesSeveral: true, GivesSeveral: true},
-		{Name: "latch", Nodes: 1, take: closeLatch, want: awaitLatch, Channel: latchChannel, IsUntagged: true, GivesSeveral: true},
-		{Name: "redlock", Nodes: 3, Lock: redlock, Rival: redlock, IsReentrant: true, InWorlds: true},
+		{Name: "semaphore", Scripts: "plain_semaphore/", Nodes: 1, take: takePlain, want: wantPlain, Channel: plainChannel, TakesSeveral: true, GivesSeveral: true},
+		{Name: "latch", Scripts: "latch/", Nodes: 1, take: closeLatch, want: awaitLatch, Channel: latchChannel, IsUntagged: true, GivesSeveral: true},
+		{Name: "redlock", Nodes: 3, Lock: redlock, Rival: redlock, IsReentrant: true},
 	}
 }
 
@@ -63,9 +63,9 @@ func KindsOnOneServer() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Nodes > 1 })
 }
 
-// KindsInWorlds returns the kinds that EachKind runs with.
-func KindsInWorlds() []Kind {
-	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.InWorlds })
+// KindsWithHolders returns the kinds that have holders: all but the semaphore without leases and the latch.
+func KindsWithHolders() []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Lock == nil })
 }
 
 // KindNamed returns the kind with a name, if it exists.

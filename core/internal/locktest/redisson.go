@@ -27,6 +27,9 @@ func ReaderTimeoutOf(key, field, n string) string {
 	return Tagged(key) + ":" + field + ":rwlock_timeout:" + n
 }
 
+// TokenCounterOf returns the name of the counter of fencing tokens of a lock.
+func TokenCounterOf(key string) string { return "redisson_lock_token:" + Tagged(key) }
+
 // FairQueue returns the name of the queue of a fair lock.
 func FairQueue(key string) string { return "redisson_lock_queue:" + Tagged(key) }
 

@@ -26,10 +26,11 @@ type World struct {
 	Other   core.Lock      // of the other process; a holder of Mine excludes it
 }
 
-// EachKind runs a test with a World of every kind that is InWorlds, in parallel.
+// EachKind runs a test with a World of every kind that has holders, in parallel. A count has no holders; its tests are
+// in folder kinds.
 func EachKind(t *testing.T, body func(t *testing.T, w *World), opts ...core.Option) {
 	t.Helper()
-	for _, kind := range KindsInWorlds() {
+	for _, kind := range KindsWithHolders() {
 		Parallel(t, kind.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				EndWithinADay(t)
@@ -80,6 +81,9 @@ func (w *World) WatchScripts() (rules []*faultproxy.Rule) {
 
 // Op returns a function that matches the next execution of a script of the kind, such as "acquire".
 func (w *World) Op(name string) func() faultproxy.Match {
+	if name == "acquire" && w.Acquire != "" {
+		name = w.Acquire
+	}
 	return func() faultproxy.Match { return faultproxy.Once(Script(w.T, w.Scripts+name)) }
 }
 
@@ -105,11 +109,13 @@ func (w *World) HeldOn() int {
 	return HeldOn(w.Servers, Pool)
 }
 
-// WantNothing checks that the lock left no key in Redis, except the number of a semaphore with its one permit.
+// WantNothing checks that the lock left no key in Redis, except the number of a semaphore with its one permit and the
+// counter of fencing tokens.
 func (w *World) WantNothing(when string) {
 	w.T.Helper()
 	for i, s := range w.Servers {
 		keys := s.Keys(context.Background(), "*").Val()
+		keys = slices.DeleteFunc(keys, func(key string) bool { return key == TokenCounterOf(Pool) })
 		if w.HasPermits {
 			keys = slices.DeleteFunc(keys, func(key string) bool { return key == Pool })
 			if n := s.Get(context.Background(), Pool).Val(); n != "1" && n != "" {

@@ -28,7 +28,7 @@ func TestNameMapper_MakesTheKey(t *testing.T) {
 			t.Errorf("key: got %q", hold.Key())
 		}
 		b.WantCount(hold, "1")
-		if got := b.Get(t.Context(), "redisson_lock_token:shop:{order:42}:v2").Val(); got != strconv.FormatInt(hold.Token(), 10) {
+		if got := b.Get(t.Context(), locktest.TokenCounterOf("shop:{order:42}:v2")).Val(); got != strconv.FormatInt(hold.Token(), 10) {
 			t.Errorf("the counter of tokens: got %q, want the token, %d", got, hold.Token())
 		}
 

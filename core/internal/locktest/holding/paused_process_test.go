@@ -54,7 +54,7 @@ func TestHold_PausedProcess(t *testing.T) {
 // A paused process loses a lock of every kind.
 func TestHold_EachKind_PausedProcess(t *testing.T) {
 	t.Parallel()
-	for _, kind := range locktest.KindsInWorlds() {
+	for _, kind := range locktest.KindsWithHolders() {
 		locktest.Parallel(t, kind.Name, func(t *testing.T) {
 			server := redisserver.Start(t)
 			locks := locktest.MustNew(t, server.Client(), locktest.Patient)
