@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -206,12 +207,43 @@ func (b *Redis) WantFreed(key string) {
 	WithinASecond(b.T, key+" gone", func() bool { return !b.Has(key) })
 }
 
+// WantReaders waits up to a second for these holders of a read-write lock, and for as many timeout keys as the readers
+// have holds. The client clears up abandoned attempts within that second.
+func (b *Redis) WantReaders(key string, want map[string]int) {
+	b.T.Helper()
+	WithinASecond(b.T, fmt.Sprintf("redis has %v", want), func() bool {
+		hash := b.HGetAll(context.Background(), key).Val()
+		if hash["mode"] == "write" && len(want) > 1 {
+			delete(hash, "interlock_until")
+		}
+		holds, keys := 0, 0 // of the readers
+		for field, count := range want {
+			if hash[field] != strconv.Itoa(count) {
+				return false
+			}
+			for n := 1; n <= count; n++ {
+				keys += int(b.Exists(context.Background(), ReaderTimeoutOf(key, field, strconv.Itoa(n))).Val())
+			}
+			if !strings.HasSuffix(field, ":write") {
+				holds += count
+			}
+		}
+		all := b.Keys(context.Background(), ReaderTimeoutOf(key, "*", "*")).Val()
+		return len(hash) == len(want)+1 && keys == holds && len(all) == holds
+	})
+}
+
+// KeysBut returns the keys that exist, except for the named ones.
+func (b *Redis) KeysBut(but ...string) []string {
+	b.T.Helper()
+	keys := b.Keys(context.Background(), "*").Val()
+	return slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(but, key) })
+}
+
 // WantNothing checks that no other keys exist.
 func (b *Redis) WantNothing(but ...string) {
 	b.T.Helper()
-	keys := b.Keys(context.Background(), "*").Val()
-	keys = slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(but, key) })
-	if len(keys) != 0 {
+	if keys := b.KeysBut(but...); len(keys) != 0 {
 		b.T.Errorf("left behind: %q", keys)
 	}
 }

@@ -160,37 +160,3 @@ func TestAcquire_EachKind_ErrorReplies(t *testing.T) {
 		w.WantFree()
 	})
 }
-
-// Replies are lost at every step of the life of a lock. No operation fails, the lock excludes others until its
-// release, and nothing is left.
-func TestAcquire_EachKind_LostReplies(t *testing.T) {
-	t.Parallel()
-	for _, op := range []string{"acquire", "sethold", "refresh", "renew", "release"} {
-		for _, f := range []locktest.Fault{locktest.DropReply, locktest.DropRequest} {
-			locktest.ParallelEachKind(t, op+"/"+f.Name, func(t *testing.T, w *locktest.World) {
-				rules := w.Inject(f, w.Op(op))
-				ctx, hold := locktest.MustAcquire(t, t.Context(), w.Mine)
-				if w.IsReentrant {
-					_, inner := locktest.MustAcquire(t, ctx, w.Mine)
-					locktest.MustRelease(t, inner)
-				}
-				locktest.Pass(7 * time.Second) // two renewals
-				locktest.WantAlive(t, ctx)
-				w.WantTaken()
-				locktest.Must(t, hold.Refresh(t.Context(), 10*time.Second))
-				locktest.Must(t, hold.Refresh(t.Context(), 5*time.Second))
-				w.WantTaken()
-				locktest.MustRelease(t, hold)
-				for i, r := range rules {
-					if r.Hits() != 1 && (w.IsReentrant || op != "sethold") {
-						t.Errorf("%d were lost on server %d", r.Hits(), i)
-					}
-				}
-				locktest.Pass(time.Second)
-				w.WantFree()
-			}, nineSeconds)
-		}
-	}
-}
-
-var nineSeconds = core.WithWatchdog(9 * time.Second)

@@ -92,24 +92,6 @@ func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 	}
 }
 
-// The reply of Leave is lost. The client sends the command again, and Leave succeeds.
-func TestLeave_ReplyLost(t *testing.T) {
-	t.Parallel()
-	for name, d := range map[string]time.Duration{"marker there": 5 * time.Second, "marker over": 10 * time.Millisecond} {
-		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
-			locks, proxy := b.BehindAProxy()
-			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-			left := proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "handoff", "k")))
-			locktest.Must(t, hold.Leave(t.Context(), d))
-			if left.Executed() != 1 {
-				t.Fatal("no reply was lost")
-			}
-			locktest.Pass(d)
-			b.WantGone("k")
-		})
-	}
-}
-
 // The lease ends while Leave has no answer. Leave returns nil if the marker was set, even if the marker has expired.
 func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
@@ -204,22 +186,6 @@ func TestLeave_RacesAReentry(t *testing.T) {
 			}
 		}
 		locktest.Eventually(t, "the last marker has expired", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
-	})
-}
-
-// Redis accepts no new field, and the reply of the command that turns the old field into the marker is lost.
-func TestLeave_OutOfMemoryAndReplyLost(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		locks, proxy := b.BehindAProxy()
-		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-		proxy.AnswerError(locktest.ScriptOn(t, "handoff", "k"), "OOM command not allowed")
-		lost := proxy.DropReply(faultproxy.Once(locktest.ScriptOn(t, "refresh", "k")))
-		locktest.Must(t, hold.Leave(t.Context(), time.Millisecond))
-		if lost.Executed() != 1 {
-			t.Error("no reply was lost")
-		}
-		b.WantGone("k")
 	})
 }
 

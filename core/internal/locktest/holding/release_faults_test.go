@@ -2,7 +2,6 @@ package holding_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -10,34 +9,6 @@ import (
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
-
-// TestRelease_SecondExecutionIsOurs loses the reply of a release, and another client takes the lock before the client
-// sends the release again. The answer "not mine" then means that the first release has freed the lock.
-func TestRelease_SecondExecutionIsOurs(t *testing.T) {
-	t.Parallel()
-	for _, taken := range []bool{true, false} {
-		r := locktest.NewProxied(t)
-		locks := r.Behind(locktest.Patient)
-		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-		release := locktest.ScriptOn(t, "release", "k")
-		r.Proxy.DropReply(faultproxy.Nth(1, release))
-		second := r.Proxy.HoldRequest(faultproxy.Once(release)) // the first rule applies to the first release
-		done := locktest.GoRelease(hold)
-		<-second.Hit()
-		r.WantFreed("k")
-		if taken {
-			r.Steal("k")
-		}
-		second.Release()
-		if err := <-done; err != nil {
-			t.Errorf("taken %v: %v", taken, err)
-		}
-		if taken {
-			r.WantHolder("k", locktest.Stranger)
-		}
-		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
-	}
-}
 
 // In TestRelease_FirstExecutionIsLost the first execution answers "not mine". That is a loss, however long the reply
 // takes.
@@ -114,37 +85,6 @@ func TestRelease_Unanswered(t *testing.T) {
 			})
 		}
 	}
-}
-
-// The reply of a release is lost, and with it the number of other clients that listen. The process leaves the lock to
-// them for a while, as it does if it knows of a listener.
-func TestRelease_WhileOthersMayListen(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		const wakingUp = 6 * time.Millisecond // of a thread of Redisson: after the resend, before this process takes the lock
-		locks, proxy := b.BehindAProxy()
-		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-		messages := b.Subscribe(t.Context(), "redisson_lock__channel:{k}")
-		defer func() { _ = messages.Close() }()
-		_, err := messages.Receive(t.Context())
-		locktest.Must(t, err)
-		other := make(chan error, 1)
-		go func() {
-			_, err := messages.ReceiveMessage(t.Context())
-			locktest.Must(t, err)
-			time.Sleep(wakingUp) // in the time of the bubble
-			_, hold, err := b.Locks().Lock("k").Acquire(t.Context(), core.WaitTime(0))
-			other <- errors.Join(err, hold.Release(t.Context())) // the bubble waits for its goroutines
-		}()
-		waiting := locktest.GoAcquire(t.Context(), locks.Lock("k"))
-		locktest.Pass(100 * time.Millisecond) // the run in this process has ended
-		lost := proxy.DropReply(faultproxy.Once(locktest.ScriptOn(t, "release", "k")))
-		locktest.MustRelease(t, hold)
-		if err := <-other; err != nil || lost.Hits() != 1 {
-			t.Errorf("%d replies were lost, and a listening waiter has missed its turn: %v", lost.Hits(), err)
-		}
-		locktest.MustRelease(t, (<-waiting).Hold)
-	})
 }
 
 // endlessEntry starts a re-entry without a wait time while Redis refuses all commands. It keeps other operations on

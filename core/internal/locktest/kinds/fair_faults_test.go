@@ -177,44 +177,6 @@ func TestFair_NoWaiterSpinsBehindADeadHead(t *testing.T) {
 	})
 }
 
-// The reply is lost of an attempt that takes a place, of a later attempt, or of the attempt that gets the lock. The
-// waiter keeps its place, and nothing is left.
-func TestFair_LostReplyKeepsThePlace(t *testing.T) {
-	t.Parallel()
-	for nth := 1; nth <= 4; nth++ {
-		locktest.ParallelBubble(t, fmt.Sprintf("of attempt %d", nth), func(t *testing.T, b *locktest.Redis) {
-			b.Take("k", locktest.Stranger, time.Hour)
-			locks, proxy := b.BehindAProxy()
-			lost := proxy.DropReply(faultproxy.Nth(nth, locktest.Script(t, "fair/acquire")))
-			_, got := b.JoinQueue(t.Context(), locks, "k")
-			_, behind := b.JoinQueue(t.Context(), b.Locks(), "k")
-			locktest.Pass(3 * time.Second)
-			if nth < 4 && lost.Hits() == 0 {
-				t.Error("no reply was lost")
-			}
-			locktest.WantSame(t, "waiters in Redis", len(b.Queued("k")), 2)
-			if nth == 4 {
-				lost.Remove()
-				lost = proxy.DropReply(faultproxy.Once(locktest.Script(t, "fair/acquire")))
-			}
-			freed := time.Now()
-			b.FreeFair("k")
-			first := <-got
-			locktest.Must(t, first.Err)
-			locktest.WantSoon(t, "after %s", freed, 200*time.Millisecond)
-			if lost.Hits() == 0 {
-				t.Error("no reply was lost")
-			}
-			b.WantCount(first.Hold, "1")
-			locktest.MustRelease(t, first.Hold)
-			second := <-behind
-			locktest.Must(t, second.Err)
-			locktest.MustRelease(t, second.Hold)
-			b.WantNoQueue("k")
-		})
-	}
-}
-
 // The reply of the last attempt is lost. The place that it took is cleared up.
 func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
@@ -297,24 +296,6 @@ func TestMultiLock_LossOfOneKeyEndsTheHold(t *testing.T) {
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		b.WantGone("a")
 		b.WantHolders("b", map[string]string{locktest.Stranger: "1"})
-	})
-}
-
-func TestMultiLock_LostReplyLeavesNothing(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		locks, proxy := b.BehindAProxy()
-		locktest.MustRelease(t, second(locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c")))) // the server knows the script
-		lost := proxy.DropReply(faultproxy.Once(faultproxy.All(locktest.Scripts, faultproxy.Containing("c"))))
-		_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c"), core.WaitTime(10*time.Second))
-		if lost.Hits() != 1 {
-			t.Errorf("%d replies lost", lost.Hits())
-		}
-		for _, key := range hold.Keys() {
-			locktest.Eventually(t, "one holder", func() bool { return len(b.HKeys(t.Context(), key).Val()) == 1 })
-		}
-		locktest.MustRelease(t, hold)
-		locktest.Eventually(t, "nothing to be left", func() bool { return b.Exists(t.Context(), "a", "b", "c").Val() == 0 })
 	})
 }
 

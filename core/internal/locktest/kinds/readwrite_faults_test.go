@@ -2,127 +2,13 @@ package kinds_test
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/locktest"
-	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
-
-// Each life performs all operations, and a script loses a reply at a random place. Redis has the holds that the
-// holders expect, no operation fails, and nothing is left.
-func TestReadWriteFault_LostReplies(t *testing.T) {
-	t.Parallel()
-	rounds := 400
-	if testing.Short() {
-		rounds = 40
-	}
-	const clients = 4 // each on a separate server; a life mostly waits
-	var cases []locktest.Subtest
-	for client := range clients {
-		cases = append(cases, locktest.Subtest{Name: fmt.Sprintf("client %d", client), Body: func(t *testing.T) { loseReadWriteReplies(t, rounds/clients) }})
-	}
-	locktest.Together(t, cases...)
-}
-
-func loseReadWriteReplies(t *testing.T, rounds int) {
-	t.Helper()
-	server := redisserver.Start(t)
-	proxy := faultproxy.New(t, server.Addr())
-	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
-	defer rdb.Close()
-	locks, err := core.New(rdb, locktest.Patient)
-	locktest.Must(t, err)
-	defer locktest.MustClose(t, locks)
-	b := &locktest.Redis{T: t, Client: server.Client()}
-	lives := []func(b *locktest.Redis, locks *core.Client, key string){readersLife, writersLife}
-	for round := range rounds {
-		const commands = 6 // of each life without a fault, at least
-		nth := 1 + rand.N(commands)
-		rule := proxy.DropReply(faultproxy.Nth(nth, faultproxy.Command("EVALSHA")))
-		lives[round%2](b, locks, fmt.Sprintf("life:%d", round))
-		rule.Remove()
-		locktest.WithinASecond(t, "nothing left", func() bool { return len(b.Keys(t.Context(), "*").Val()) == 0 })
-		if t.Failed() {
-			t.Fatalf("round %d, with the reply of EVALSHA %d lost (hits: %d)", round, nth, rule.Hits())
-		}
-	}
-}
-
-// opts give an operation enough time beside faults.
-var opts = []core.AcquireOption{core.WaitTime(10 * time.Second), core.LeaseTime(time.Minute)}
-
-func readersLife(b *locktest.Redis, locks *core.Client, key string) {
-	lock := locks.ReadLock(key)
-	ctx, one := locktest.MustAcquire(b.T, context.Background(), lock, opts...)
-	_, again := locktest.MustAcquire(b.T, ctx, lock, opts...)
-	_, two := locktest.MustAcquire(b.T, context.Background(), lock, opts...)
-	wantReaders(b, key, map[string]int{one.Field(): 2, two.Field(): 1})
-	locktest.Must(b.T, one.Refresh(ctx, 30*time.Second))
-	locktest.MustRelease(b.T, again)
-	wantReaders(b, key, map[string]int{one.Field(): 1, two.Field(): 1})
-	locktest.Must(b.T, two.Refresh(ctx, 10*time.Second))
-	locktest.MustRelease(b.T, one)
-	wantReaders(b, key, map[string]int{two.Field(): 1})
-	locktest.MustRelease(b.T, two)
-}
-
-func writersLife(b *locktest.Redis, locks *core.Client, key string) {
-	lock := locks.WriteLock(key)
-	ctx, one := locktest.MustAcquire(b.T, context.Background(), lock, opts...)
-	_, again := locktest.MustAcquire(b.T, ctx, lock, opts...)
-	_, r := locktest.MustAcquire(b.T, ctx, locks.ReadLock(key), opts...)
-	wantReaders(b, key, map[string]int{one.Field(): 2, r.Field(): 1})
-	locktest.Must(b.T, one.Refresh(ctx, 30*time.Second))
-	locktest.MustRelease(b.T, again)
-	_, r = r.Handover()
-	next := locktest.GoAcquire(context.Background(), lock, opts...)
-	locktest.AwaitWaiters(b.T, locks, 1)
-	locktest.MustRelease(b.T, one)
-	wantReaders(b, key, map[string]int{r.Field(): 1})
-	locktest.MustRelease(b.T, r)
-	o := locktest.Got(b.T, next)
-	last := locktest.GoAcquire(context.Background(), lock, opts...)
-	locktest.AwaitWaiters(b.T, locks, 1)
-	locktest.MustRelease(b.T, o.Hold)
-	o = locktest.Got(b.T, last)
-	wantReaders(b, key, map[string]int{o.Hold.Field(): 1})
-	locktest.MustRelease(b.T, o.Hold)
-}
-
-// wantReaders wants these holders within a second, in which abandoned attempts are cleared up, and as many timeout
-// keys as the readers have holds.
-func wantReaders(b *locktest.Redis, key string, want map[string]int) {
-	b.T.Helper()
-	locktest.WithinASecond(b.T, fmt.Sprintf("redis has %v", want), func() bool {
-		hash := b.HGetAll(context.Background(), key).Val()
-		if hash["mode"] == "write" && len(want) > 1 {
-			delete(hash, "interlock_until")
-		}
-		keys := int64(0)
-		for field, count := range want {
-			if hash[field] != fmt.Sprint(count) {
-				return false
-			}
-			for n := 1; n <= count; n++ {
-				keys += b.Exists(context.Background(), locktest.ReaderTimeoutOf(key, field, fmt.Sprint(n))).Val()
-			}
-		}
-		all := int64(0)
-		for field, count := range want {
-			if field[len(field)-1] != 'e' { // of ":write"
-				all += int64(count)
-			}
-		}
-		return len(hash) == len(want)+1 && keys == all && len(b.Keys(context.Background(), locktest.Tagged(key)+":*:rwlock_timeout:*").Val()) == int(all)
-	})
-}
 
 // The abandoned attempt of a reader lands late, beside other readers or before a writer. The client clears it up and
 // frees no other holder.
@@ -139,7 +25,7 @@ func TestReadWriteFault_GhostReader(t *testing.T) {
 	<-ghost.Hit()
 	living, hold := locktest.MustAcquire(t, t.Context(), other.ReadLock("k"))
 	locktest.Land(r.T, ghost)
-	wantReaders(b, "k", map[string]int{hold.Field(): 1})
+	b.WantReaders("k", map[string]int{hold.Field(): 1})
 	locktest.WantAlive(t, living)
 	start := time.Now()
 	writing := locktest.GoAcquire(t.Context(), other.WriteLock("k"))
@@ -172,7 +58,7 @@ func TestReadWriteFault_GhostWriter(t *testing.T) {
 		<-ghost.Hit()
 		locktest.Land(r.T, ghost)
 		if inside {
-			wantReaders((&locktest.Redis{T: t, Client: r.Client}), "k", map[string]int{outer.Field(): 1})
+			r.WantReaders("k", map[string]int{outer.Field(): 1})
 			locktest.MustRelease(t, outer)
 		}
 		locktest.WithinASecond(t, "nothing left", func() bool { return len(r.Client.Keys(t.Context(), "*").Val()) == 0 })
@@ -204,7 +90,7 @@ func TestReadWriteFault_LateLanding(t *testing.T) {
 			b.Del(t.Context(), "k", locktest.ReaderTimeoutOf("k", hold.Field(), "1"))
 			_, other := locktest.MustAcquire(t, t.Context(), r.Beside().ReadLock("k"))
 			locktest.Land(r.T, late)
-			wantReaders(b, "k", map[string]int{other.Field(): 1})
+			b.WantReaders("k", map[string]int{other.Field(): 1})
 			locktest.MustRelease(t, other)
 			locktest.AwaitEnd(t, ctx)
 			locktest.WithinASecond(t, "nothing left", func() bool { return len(r.Client.Keys(t.Context(), "*").Val()) == 0 })

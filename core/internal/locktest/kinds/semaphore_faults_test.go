@@ -2,8 +2,6 @@ package kinds_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -157,110 +155,6 @@ func TestCountDownLatch_OpensForAll(t *testing.T) {
 			locktest.WantSame(t, "stats", c.Stats(), core.Stats{})
 		}
 	})
-}
-
-// A reply or a request of any script is lost at any step. Every count is exact, no operation fails, and nothing is
-// left behind.
-func TestSemaphores_LostReplies(t *testing.T) {
-	t.Parallel()
-	lives := map[string]func(t *testing.T, b locktest.Permits, locks *core.Client){"permit": permitLife, "plain": plainLife, "latch": latchLife}
-	for name, life := range lives {
-		for _, lost := range []string{"reply", "request"} {
-			locktest.ParallelEachRedis(t, name+"/"+lost, func(t *testing.T, bed *locktest.Redis) {
-				for nth, hit := 1, true; hit; nth++ {
-					locktest.Must(t, bed.FlushDB(t.Context()).Err())
-					proxy, rdb := faultproxy.Around(t, bed.Client)
-					locks := locktest.NewClient(t, rdb, locktest.Patient)
-					match := faultproxy.Nth(nth, locktest.Scripts)
-					var rule *faultproxy.Rule
-					if lost == "reply" {
-						rule = proxy.DropReply(match)
-					} else {
-						rule = proxy.DropRequest(match)
-					}
-					life(t, locktest.PermitsOf(bed), locks)
-					hit = rule.Hits() > 0
-					if t.Failed() {
-						t.Fatalf("with %s %d lost", lost, nth)
-					}
-				}
-			})
-		}
-	}
-}
-
-func permitLife(t *testing.T, b locktest.Permits, locks *core.Client) {
-	t.Helper()
-	pool := locks.Semaphore("pool", 0)
-	locktest.WantGot(t, "TrySetPermits", true)(pool.TrySetPermits(t.Context(), 2))
-	locktest.Must(t, pool.AddPermits(t.Context(), 2))
-	locktest.Must(t, pool.SetPermits(t.Context(), 3))
-	_, one := locktest.MustAcquire(t, t.Context(), pool.Lock)
-	_, two := locktest.MustAcquire(t, t.Context(), pool.Lock, core.LeaseTime(time.Minute))
-	locktest.Must(t, two.Refresh(t.Context(), time.Hour))
-	locktest.Must(t, two.Refresh(t.Context(), 10*time.Second))
-	eventuallyPermits(b, 1, 2)
-	locktest.Must(t, two.Leave(t.Context(), time.Hour))
-	locktest.MustRelease(t, one)
-	eventuallyPermits(b, 2, 1)
-	if _, err := pool.ForceRelease(t.Context()); err != nil { // ForceRelease is not sent again
-		_, err = pool.ForceRelease(t.Context())
-		locktest.Must(t, err)
-	}
-	eventuallyPermits(b, 3, 0)
-}
-
-func plainLife(t *testing.T, b locktest.Permits, locks *core.Client) {
-	t.Helper()
-	s := locks.PlainSemaphore("pool")
-	locktest.WantGot(t, "TrySetPermits", true)(s.TrySetPermits(t.Context(), 5))
-	locktest.Must(t, s.Acquire(t.Context(), 3))
-	eventuallyPermits(b, 2, 0)
-	locktest.Must(t, s.Release(t.Context(), 2))
-	locktest.Must(t, s.Acquire(t.Context(), 1))
-	locktest.Must(t, s.AddPermits(t.Context(), 4))
-	eventuallyPermits(b, 7, 0)
-	n, err := s.Drain(t.Context())
-	if errors.Is(err, core.ErrUnavailable) { // a question is not sent again
-		n, err = s.Drain(t.Context())
-	}
-	if n != 7 || err != nil {
-		t.Errorf("Drain: %d, %v", n, err)
-	}
-	eventuallyPermits(b, 0, 0)
-	locktest.Must(t, s.Release(t.Context(), 1))
-	eventuallyPermits(b, 1, 0)
-}
-
-func latchLife(t *testing.T, b locktest.Permits, locks *core.Client) {
-	t.Helper()
-	l := locks.CountDownLatch("k")
-	locktest.WantGot(t, "TrySetCount", true)(l.TrySetCount(t.Context(), 3))
-	opened := make(chan error, 1)
-	go func() { opened <- l.Await(context.Background()) }()
-	locktest.AwaitWaiters(t, locks, 1)
-	for range 3 {
-		if got := b.Get(t.Context(), "k").Val(); got == "" {
-			t.Error("the latch is open too early")
-		}
-		locktest.Must(t, l.CountDown(t.Context()))
-	}
-	locktest.Must(t, <-opened)
-	b.WantGone("k")
-}
-
-// eventuallyPermits waits up to a second until so many permits are free and taken.
-func eventuallyPermits(b locktest.Permits, free, out int) {
-	b.T.Helper()
-	end := time.Now().Add(locktest.Measured(time.Second + locktest.Slack))
-	for !hasPermits(b, free, out) && time.Now().Before(end) {
-		time.Sleep(time.Millisecond) // a poll with a bound, not a guess
-	}
-	b.WantPermits(free, out)
-}
-
-func hasPermits(b locktest.Permits, free, out int) bool {
-	return b.Get(context.Background(), "pool").Val() == fmt.Sprint(free) && b.ZCard(context.Background(), locktest.PermitLeases).Val() == int64(out)
 }
 
 // An operation lands after its caller has left. An acquisition is undone, or does nothing. A release is executed

@@ -147,33 +147,6 @@ func TestPermitSemaphore_ReleasePermitOfFewer(t *testing.T) {
 	})
 }
 
-// The reply or the request of a release by id is lost. The release is executed once, and its caller gets the result.
-func TestPermitSemaphore_ReleasePermitLostReplies(t *testing.T) {
-	t.Parallel()
-	for _, lost := range []string{"reply", "request"} {
-		locktest.ParallelEachRedis(t, lost, func(t *testing.T, bed *locktest.Redis) {
-			b := locktest.PermitsOf(bed)
-			proxy, rdb := faultproxy.Around(t, b.Client)
-			pool := locktest.NewClient(t, rdb, locktest.Patient).Semaphore("pool", 0)
-			locktest.Must(t, pool.SetPermits(t.Context(), 2))
-			drop := proxy.DropReply
-			if lost == "request" {
-				drop = proxy.DropRequest
-			}
-			_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Semaphore("pool", 0).Lock)
-			first := drop(faultproxy.Nth(1, locktest.Scripts))
-			locktest.Must(t, pool.ReleasePermit(t.Context(), hold.Field()))
-			b.WantPermits(2, 0)
-			second := drop(faultproxy.Nth(1, locktest.Scripts))
-			locktest.WantErr(t, pool.ReleasePermit(t.Context(), hold.Field()), core.ErrNotHeld)
-			b.WantPermits(2, 0)
-			if first.Hits() != 1 || second.Hits() != 1 {
-				t.Errorf("%d and %d were lost, want 1 and 1", first.Hits(), second.Hits())
-			}
-		})
-	}
-}
-
 // A release by id wakes a waiter of another client at once.
 func TestPermitSemaphore_ReleasePermitWakes(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@
 //	A Redis that answers slowly counts as available      | TestSlow_EveryFreeLockIsAcquired, TestOutage_SlowAnswersHaveOneBound
 //	LOADING, BUSY, NOREPLICAS, CLUSTERDOWN               | TestPassing_EveryOperation, TestPassing_IsWaitedOut
 //	at most a few hundred commands a second              | TestOutage_IsNotAmplified
-//	a failed Acquire leaves nothing behind               | TestGhost_IsClearedUpHoweverLateItLands, TestLostReplies_OfManyCallers, TestReaper_ForbiddenKeyStopsNoOther
+//	a failed Acquire leaves nothing behind               | TestGhost_IsClearedUpHoweverLateItLands, TestLostReplies_AtEveryStep, TestLostReplies_EachKind, TestReaper_ForbiddenKeyStopsNoOther
 //	A lock has one holder at most                        | TestSilence_HoldersNeverOverlap, TestHooks_CannotSendTwice
 //	replicas that acknowledge ([WithReplicaAcks])        | TestReplicas_Acknowledge, TestReplicas_ShortfallIsUndone
 //	if replicas acknowledge it                           | TestReplicas_NoHandOff
