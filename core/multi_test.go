@@ -75,8 +75,7 @@ func TestMultiLock_RenewedWhileOthersAreWaitedFor(t *testing.T) {
 			b.WantHolders("b", first)
 			b.WantTTL("b", lease/2, lease)
 		}
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		for range 5 {
 			locktest.Pass(lease / 2)
 			locktest.WantAlive(t, o.Ctx)
@@ -223,8 +222,7 @@ func TestMultiLock_LeaseShorterThanTheWait(t *testing.T) {
 		for _, late := range []string{"a", "b"} {
 			b.Take(late, locktest.Stranger, 5*time.Second)
 			got := locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"), core.LeaseTime(lease), core.WaitTime(6*time.Second))
-			o := <-got
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, got)
 			locktest.WantAlive(t, o.Ctx)
 			if left := o.Hold.Remaining(); left < lease-10*time.Millisecond {
 				t.Errorf("%s was late: %s of the lease are left", late, left)
@@ -316,9 +314,7 @@ func TestMultiLock_CancelledAfterAMove(t *testing.T) {
 		cancel()
 		locktest.WantErr(t, (<-got).Err, core.ErrNotAcquired, context.Canceled)
 		b.Free("b")
-		o := <-next
-		locktest.Must(t, o.Err)
-		locktest.MustRelease(t, o.Hold)
+		locktest.MustRelease(t, locktest.Got(t, next).Hold)
 		locktest.Pass(time.Millisecond)
 		locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
 		b.WantGone("a", "b")

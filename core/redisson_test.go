@@ -113,8 +113,7 @@ func TestWire_OwnMessageOfAHandOffCostsNothing(t *testing.T) {
 		for i, got := range next {
 			before := sent.Hits()
 			locktest.MustRelease(t, hold)
-			o := <-got
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, got)
 			hold = o.Hold
 			locktest.Pass(time.Millisecond)
 			if n := sent.Hits() - before; n > 2 { // a poll may happen in this millisecond

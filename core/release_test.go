@@ -54,8 +54,7 @@ func eachEnd(t *testing.T, body func(t *testing.T, b *locktest.Redis, proxy *fau
 
 // begin ends the hold in another goroutine.
 func (e wayOut) begin(hold *core.Hold) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- e.do(hold) }()
+	done := locktest.Go(func() error { return e.do(hold) })
 	return done
 }
 
@@ -132,8 +131,7 @@ func TestRefused_HandoffGivesTheWholeLease(t *testing.T) {
 		refused := proxy.AnswerError(locktest.Scripts, locktest.Passing()[0])
 		time.AfterFunc(busy, refused.Remove)
 		locktest.MustRelease(t, hold)
-		o := <-next
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, next)
 		b.WantCount(o.Hold, "1")
 		if left := o.Hold.Remaining(); left < lease*9/10 {
 			t.Errorf("%s are left of a lease of %s", left, lease)
@@ -201,8 +199,7 @@ func TestRelease_BehindASlowOneGivesTheWholeLease(t *testing.T) {
 		locktest.AwaitWaiters(t, locks, 1)
 		slowly(t, proxy, inner, func() {})
 		locktest.MustRelease(t, hold)
-		o := <-next
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, next)
 		b.WantCount(o.Hold, "1")
 		if left := o.Hold.Remaining(); left < lease*9/10 {
 			t.Errorf("%s are left of a lease of %s", left, lease)

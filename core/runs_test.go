@@ -31,8 +31,7 @@ func TestRun_IsReleasedOnce(t *testing.T) {
 			locktest.MustRelease(t, hold)
 			locktest.WantEnded(t, ctx, core.ErrReleased)
 			locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
-			o := <-w
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, w)
 			ctx, hold = o.Ctx, o.Hold
 			locktest.WantAlive(t, ctx)
 			b.WantCount(hold, "1")
@@ -61,8 +60,7 @@ func TestRun_EachHolderEntersByItself(t *testing.T) {
 		b.WantCount(hold, "2")
 		locktest.MustRelease(t, hold) // the inner hold goes on
 		locktest.MustRelease(t, inner)
-		o := <-next
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, next)
 		b.WantCount(o.Hold, "1")
 		again, inner := locktest.MustAcquire(t, o.Ctx, locks.Lock("k"))
 		b.WantCount(o.Hold, "2")
@@ -95,8 +93,7 @@ func TestRun_OfFixedLeases(t *testing.T) {
 		var fields []string
 		for _, w := range waiting {
 			locktest.MustRelease(t, hold)
-			o := <-w
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, w)
 			hold = o.Hold
 			margin := lease/100 + 2*time.Millisecond
 			if left := hold.Remaining(); left != lease-margin {
@@ -172,8 +169,7 @@ func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 			synctest.Wait()
 			field := hold.Field()
 			locktest.MustRelease(t, before(t, locks, ctx, hold))
-			o := <-next
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, next)
 			if (o.Hold.Field() == field) != tt.passed {
 				t.Errorf("the field was %s, and is %s", field, o.Hold.Field())
 			}
@@ -204,8 +200,7 @@ func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
 			locktest.Pass(time.Second)
 			lost.Release()
 			<-done
-			o := <-next
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, next)
 			if o.Hold.Field() == hold.Field() {
 				t.Error("the lock was passed on under the same field")
 			}
@@ -258,8 +253,7 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 			locktest.Must(t, <-first)
 			locktest.Must(t, <-done)
 			locktest.WantErr(t, <-late, core.ErrNotHeld)
-			o := <-next
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, next)
 			if o.Hold.Field() != hold.Field() {
 				t.Error("nothing is tested: the lock was not passed on")
 			}
@@ -286,8 +280,7 @@ func TestRun_ForcedAway(t *testing.T) {
 				b.Del(t.Context(), "k")
 			}
 			locktest.MustRelease(t, hold)
-			o := <-next
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, next)
 			if forced {
 				other := locktest.GoAcquire(t.Context(), locks.Lock("k")) // hears the message
 				locktest.Pass(time.Second)
@@ -329,8 +322,7 @@ func TestRun_EndsWithADoubt(t *testing.T) {
 		question.Release()
 		locktest.WantErr(t, <-done, core.ErrLost)
 		locktest.WantErr(t, (<-leaves).Err, context.Canceled)
-		o := <-next
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, next)
 		b.WantCount(o.Hold, "1")
 		locktest.MustRelease(t, o.Hold)
 	})
@@ -347,8 +339,7 @@ func TestRun_IsRenewed(t *testing.T) {
 		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 		locktest.Pass(14 * time.Second)
 		locktest.MustRelease(t, hold)
-		o := <-next
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, next)
 		hold = o.Hold
 		locktest.Pass(5 * time.Minute)
 		locktest.WantAlive(t, o.Ctx)
@@ -383,8 +374,7 @@ func TestRun_OfWaitersThatGiveUp(t *testing.T) {
 			if o := <-first; o.Err == nil {
 				locktest.MustRelease(t, o.Hold)
 			}
-			o := <-second
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, second)
 			locktest.WantAlive(t, o.Ctx)
 			locktest.MustRelease(t, o.Hold)
 			locktest.Eventually(t, "the lock is free", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
@@ -479,8 +469,7 @@ func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
 		several := locktest.GoAcquire(t.Context(), locks.MultiLock("a", "b"))
 		synctest.Wait()
 		locktest.MustRelease(t, hold)
-		both := <-several
-		locktest.Must(t, both.Err)
+		both := locktest.Got(t, several)
 		if both.Hold.Field() != hold.Field() {
 			t.Fatal("nothing is tested: the lock was not passed on")
 		}
@@ -489,8 +478,7 @@ func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
 		synctest.Wait()
 		locktest.MustRelease(t, both.Hold)
 		locktest.MustRelease(t, inner)
-		o := <-next
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, next)
 		b.WantTTL("a", lease-time.Second, lease+reserve)
 		locktest.MustRelease(t, o.Hold)
 		b.WantGone("a", "b")
@@ -510,8 +498,7 @@ func TestEvict_HolderOfARun(t *testing.T) {
 		seen, err := operator.Inspect(t.Context(), "k")
 		locktest.Must(t, err)
 		locktest.MustRelease(t, first)
-		o := <-next
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, next)
 		lost, err := operator.Evict(t.Context(), "k", seen.Holders[0].Field)
 		locktest.Must(t, err)
 		if len(lost.Holders) != 1 || lost.Holders[0].Field != o.Hold.Field() {

@@ -84,20 +84,23 @@ func Got(t *testing.T, pending <-chan Outcome) Outcome {
 	}
 }
 
+// Go starts a call and returns a channel that gets its error.
+func Go(call func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	return done
+}
+
 // GoRelease starts a Release.
 func GoRelease(hold *core.Hold) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- hold.Release(context.Background()) }()
-	return done
+	return Go(func() error { return hold.Release(context.Background()) })
 }
 
 // GoClose starts a Close that waits for nothing, like a crash of the process: holds stay in Redis.
 func GoClose(locks *core.Client) <-chan error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	done := make(chan error, 1)
-	go func() { done <- locks.Close(ended) }()
-	return done
+	return Go(func() error { return locks.Close(ended) })
 }
 
 // AcquiredAt takes and frees a lock in another goroutine. It sends the time at which it had the lock.

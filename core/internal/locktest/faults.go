@@ -65,6 +65,14 @@ func Passing() []string {
 	return []string{"BUSY a script runs", "LOADING from disk", "TRYAGAIN a slot moves"}
 }
 
+// Refusals returns errors with which Redis refuses every command for as long as some state of the server lasts.
+func Refusals() []string {
+	return []string{
+		"OOM command not allowed", "READONLY You can't write", "NOPERM no permissions", "LOADING Redis is loading",
+		"BUSY a script runs", "MASTERDOWN Link with MASTER is down",
+	}
+}
+
 // Scripts matches every execution of a script.
 var Scripts = faultproxy.Command("evalsha", "eval")
 

@@ -138,7 +138,7 @@ func TestAcquire_EachKind_InvalidTimes(t *testing.T) {
 func TestAcquire_EachKind_ErrorReplies(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
-		for _, says := range []string{"OOM command not allowed", "READONLY You can't write", "NOPERM no permissions", "LOADING Redis is loading", "BUSY a script runs", "MASTERDOWN Link with MASTER is down"} {
+		for _, says := range locktest.Refusals() {
 			rules := w.Inject(locktest.Refuse(says), func() faultproxy.Match { return locktest.Scripts })
 			_, _, err := w.Mine.Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
 			t.Log(err)

@@ -114,8 +114,7 @@ func clusterClassicWakeUp(t *testing.T, c *locktest.Cluster) {
 	// Two classic clients wake each other.
 	other := c.Locks(t, core.WithPubSub(core.PubSubClassic))
 	_, hold := locktest.MustAcquire(t, t.Context(), other.Lock("k"))
-	got := make(chan error, 1)
-	go func() { got <- locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) }()
+	got := locktest.Go(func() error { return locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) })
 	locktest.AwaitWaiters(t, locks, 1)
 	locktest.MustRelease(t, hold)
 	locktest.WantOK(t, <-got)

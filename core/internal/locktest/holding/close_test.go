@@ -182,8 +182,7 @@ func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
 		for range 20 {
 			locks := b.Locks()
 			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-			closed := make(chan error, 1)
-			go func() { closed <- locks.Close(t.Context()) }()
+			closed := locktest.Go(func() error { return locks.Close(t.Context()) })
 			locktest.Eventually(t, "callers to be refused", func() bool { return locks.Ready(t.Context()) != nil })
 			select {
 			case err := <-closed:
@@ -244,8 +243,7 @@ func TestClose_WaitsForCallersInside(t *testing.T) {
 			got <- hold
 		}()
 		locktest.Pass(10 * time.Millisecond)
-		closed := make(chan error, 1)
-		go func() { closed <- locks.Close(t.Context()) }()
+		closed := locktest.Go(func() error { return locks.Close(t.Context()) })
 		hold := <-got
 		if hold == nil {
 			return
@@ -267,8 +265,7 @@ func TestClose_RenewsWhileItWaits(t *testing.T) {
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-		closed := make(chan error, 1)
-		go func() { closed <- locks.Close(t.Context()) }()
+		closed := locktest.Go(func() error { return locks.Close(t.Context()) })
 		locktest.Pass(5 * time.Minute)
 		locktest.WantAlive(t, ctx)
 		b.WantCount(hold, "1")
@@ -349,8 +346,7 @@ func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
 		locktest.Pass(time.Second)
 		slow := proxy.DelayReply(locktest.Scripts, 100*time.Millisecond)
 		defer slow.Remove()
-		done := make(chan error, 1)
-		go func() { done <- hold.Release(t.Context()) }()
+		done := locktest.GoRelease(hold)
 		locktest.Pass(50 * time.Millisecond)
 		locktest.WantOK(t, locks.Close(t.Context()))
 		locktest.WantErr(t, <-result, core.ErrClosed)
@@ -375,8 +371,7 @@ func TestClose_GrantThatArrivedIsPassedOn(t *testing.T) {
 				result <- err
 			}()
 			locktest.Pass(time.Second)
-			done := make(chan error, 1)
-			go func() { done <- hold.Release(t.Context()) }()
+			done := locktest.GoRelease(hold)
 			locktest.WantOK(t, locks.Close(t.Context()))
 			<-result
 			locktest.WantOK(t, <-done)

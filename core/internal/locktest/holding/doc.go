@@ -10,7 +10,7 @@
 //	A client frees only locks that it holds                             | TestRelease_EachKind_TwiceOrLate, TestRelease_Unanswered
 //	The lock of a process that died                                     | TestHold_PausedProcess, TestHold_EachKind_PausedProcess
 //	without a wait time, as in a release                                | TestRelease_Unanswered, TestRelease_UnansweredGoesOnForTheLongestLease, TestRelease_AndOthersBehindASlowCommandHaveTheirTime
-//	the lock ended under its holder                                     | TestRefresh_OfALostLock, TestLeave_OfALostLock, TestRefused_LostInBetweenIsALoss
+//	the lock ended under its holder                                     | TestHold_OperationsOfALostLock, TestRefused_LostInBetweenIsALoss
 //	only the cause with which the context of a hold ends at its release | TestRelease_EndsTheContextWithErrReleased
 //	released twice, or never held                                       | TestRelease_ConcurrentlyIsDoneOnce, TestRelease_EachKind_TwiceOrLate
 //	[Hold.Handover] for work                                            | TestHandover_MovesTheHold, TestHandover_LossEndsTheNewContext

@@ -108,8 +108,7 @@ func TestHandover_BeforeTheTurnOfARefresh(t *testing.T) {
 		slow := proxy.HoldReply(locktest.ScriptOn(t, "sethold", "k"))
 		first := locktest.GoRelease(inner) // runs first
 		<-slow.Hit()
-		late := make(chan error, 1)
-		go func() { late <- hold.Refresh(context.Background(), time.Minute) }()
+		late := locktest.Go(func() error { return hold.Refresh(context.Background(), time.Minute) })
 		synctest.Wait()
 		moved, hold := hold.Handover()
 		slow.Release()

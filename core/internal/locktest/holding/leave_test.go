@@ -19,13 +19,11 @@ func TestLeave_WhileAReentryComes(t *testing.T) {
 			locks, proxy := b.BehindAProxy()
 			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(time.Hour))
 			stuck := proxy.HoldRequest(locktest.ScriptOn(t, "refresh", "k"))
-			refreshed := make(chan error, 1)
-			go func() { refreshed <- hold.Refresh(t.Context(), time.Hour) }()
+			refreshed := locktest.Go(func() error { return hold.Refresh(t.Context(), time.Hour) })
 			<-stuck.Hit()
 			entered := locktest.GoAcquire(context.WithoutCancel(ctx), locks.Lock("k"))
 			locktest.Pass(time.Millisecond)
-			left := make(chan error, 1)
-			go func() { left <- hold.Leave(t.Context(), 5*time.Second) }()
+			left := locktest.Go(func() error { return hold.Leave(t.Context(), 5*time.Second) })
 			locktest.Pass(time.Millisecond)
 			stuck.Release()
 			locktest.Must(t, <-refreshed)
@@ -55,9 +53,7 @@ func TestLeave_DuringAReentryIsInvalid(t *testing.T) {
 		locktest.WantErr(t, hold.Leave(t.Context(), 5*time.Second), core.ErrInvalid)
 		locktest.WantAlive(t, ctx)
 		stuck.Release()
-		o := <-entered
-		locktest.Must(t, o.Err)
-		locktest.MustRelease(t, o.Hold)
+		locktest.MustRelease(t, locktest.Got(t, entered).Hold)
 		locktest.Must(t, hold.Leave(t.Context(), 5*time.Second))
 		locktest.Pass(5 * time.Second)
 		b.WantGone("a", "k")
@@ -114,8 +110,7 @@ func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(tt.lease))
 			locktest.Pass(1500 * time.Millisecond)
 			rule := tt.lose(proxy, locktest.ScriptOn(t, "handoff", "k"))
-			left := make(chan error, 1)
-			go func() { left <- hold.Leave(t.Context(), tt.d) }()
+			left := locktest.Go(func() error { return hold.Leave(t.Context(), tt.d) })
 			locktest.Pass(1500 * time.Millisecond) // no answer arrives before the end of the short lease
 			rule.Remove()
 			err := <-left
@@ -222,16 +217,5 @@ func TestLeave_OfAnInnerHoldIsInvalid(t *testing.T) {
 		locktest.MustRelease(t, inner)
 		locktest.MustRelease(t, outer)
 		b.WantGone("k")
-	})
-}
-
-func TestLeave_OfALostLock(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
-		b.Take("k", locktest.Stranger, time.Minute)
-		locktest.WantErr(t, hold.Leave(t.Context(), time.Hour), core.ErrLost)
-		b.WantHolders("k", map[string]string{locktest.Stranger: "1"})
-		b.WantTTL("k", 50*time.Second, time.Minute)
 	})
 }

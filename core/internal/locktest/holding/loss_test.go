@@ -59,3 +59,31 @@ func TestHold_FixedLeaseEndsTheContextWithErrLost(t *testing.T) {
 		}
 	})
 }
+
+// Another client has the lock. An operation of the former holder returns ErrLost and does not touch the lock.
+func TestHold_OperationsOfALostLock(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(ctx context.Context, hold, inner *core.Hold) error{
+		"refresh":       func(ctx context.Context, hold, _ *core.Hold) error { return hold.Refresh(ctx, time.Hour) },
+		"leave":         func(ctx context.Context, hold, _ *core.Hold) error { return hold.Leave(ctx, time.Hour) },
+		"release":       func(ctx context.Context, hold, _ *core.Hold) error { return hold.Release(ctx) },
+		"inner_release": func(ctx context.Context, _, inner *core.Hold) error { return inner.Release(ctx) },
+	} {
+		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+			l := b.Locks().Lock("k")
+			ctx, hold := locktest.MustAcquire(t, t.Context(), l)
+			var inner *core.Hold
+			if name == "inner_release" {
+				_, inner = locktest.MustAcquire(t, ctx, l)
+			}
+			b.Take("k", locktest.Stranger, time.Minute)
+			locktest.WantErr(t, do(t.Context(), hold, inner), core.ErrLost)
+			if name == "refresh" || name == "inner_release" { // the hold has not ended otherwise
+				locktest.WantEnded(t, ctx, core.ErrLost)
+				locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
+			}
+			b.WantHolder("k", locktest.Stranger)
+			b.WantTTL("k", 50*time.Second, time.Minute)
+		})
+	}
+}

@@ -251,18 +251,6 @@ func TestRefresh_BadLeaseSendsNothing(t *testing.T) {
 	})
 }
 
-func TestRefresh_OfALostLock(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
-		b.Take("k", locktest.Stranger, time.Minute)
-		locktest.WantErr(t, hold.Refresh(t.Context(), time.Hour), core.ErrLost)
-		locktest.WantEnded(t, ctx, core.ErrLost)
-		b.WantTTL("k", 50*time.Second, time.Minute)
-		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
-	})
-}
-
 // A refresh that Redis refuses sends no message. The next message is from another client, and the holder asks Redis
 // about it.
 func TestRefresh_RefusedExpectsNoMessage(t *testing.T) {

@@ -127,8 +127,7 @@ func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 			}
 			refused.Remove()
 			if enters {
-				o := <-got
-				locktest.Must(t, o.Err)
+				o := locktest.Got(t, got)
 				locktest.Pass(time.Second)
 				b.WantCount(outer, "1")
 				locktest.MustRelease(t, o.Hold)

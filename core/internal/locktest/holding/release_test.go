@@ -100,19 +100,6 @@ func TestRelease_ConcurrentlyIsDoneOnce(t *testing.T) {
 	})
 }
 
-func TestRelease_OfALostInnerHold(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		l := b.Locks().Lock("k")
-		ctx, outer := locktest.MustAcquire(t, t.Context(), l)
-		_, inner := locktest.MustAcquire(t, ctx, l)
-		b.Take("k", locktest.Stranger, time.Minute)
-		locktest.WantErr(t, inner.Release(t.Context()), core.ErrLost)
-		locktest.WantErr(t, outer.Release(t.Context()), core.ErrLost)
-		b.WantHolders("k", map[string]string{locktest.Stranger: "1"})
-	})
-}
-
 // Work under a hold must not outlive the lock: its context ends before the client sends the release.
 func TestRelease_EndsTheContextBeforeItIsSent(t *testing.T) {
 	t.Parallel()

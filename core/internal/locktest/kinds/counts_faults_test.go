@@ -108,7 +108,7 @@ func TestCounts_LeftBeforeTheEnd(t *testing.T) {
 func TestCounts_ErrorReplies(t *testing.T) {
 	t.Parallel()
 	eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {
-		for _, says := range []string{"OOM command not allowed", "READONLY You can't write", "NOPERM no permissions", "LOADING Redis is loading", "BUSY a script runs", "MASTERDOWN Link with MASTER is down"} {
+		for _, says := range locktest.Refusals() {
 			rule := proxy.AnswerError(locktest.Scripts, says)
 			locktest.WantOnly(t, s.acquire(t.Context(), locks, core.WaitTime(300*time.Millisecond)), core.ErrUnavailable, core.ErrNotAcquired)
 			locktest.WantErr(t, s.release(t.Context(), locks), core.ErrUnavailable)

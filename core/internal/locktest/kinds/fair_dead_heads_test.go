@@ -36,8 +36,7 @@ func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
 			locktest.Pass(3 * time.Second)
 			b.Del(t.Context(), "k") // without a message
 			freed := time.Now()
-			o := <-got
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, got)
 			if took := time.Since(freed); took < 25*time.Second || took > 62*time.Second {
 				t.Errorf("the lock was free for %s", took)
 			}
@@ -194,8 +193,7 @@ func dieWaiting(b *locktest.Redis, key string, n int) {
 func wantPassedOver(b *locktest.Redis, key string, got <-chan locktest.Outcome, soon time.Duration) {
 	b.T.Helper()
 	freed := time.Now()
-	o := <-got
-	locktest.Must(b.T, o.Err)
+	o := locktest.Got(b.T, got)
 	if took := time.Since(freed); took > soon {
 		b.T.Errorf("the lock was free for %s", took)
 	}
@@ -274,8 +272,7 @@ func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 				refusedOnce(t, other, "k")
 				b.WantQueue("k", head)
 				stopped.Remove()
-				o := <-got
-				locktest.Must(t, o.Err)
+				o := locktest.Got(t, got)
 				if o.Hold.Field() != head {
 					t.Errorf("the holder is %s, want %s", o.Hold.Field(), head)
 				}
@@ -284,9 +281,7 @@ func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 				locktest.Pass(100 * time.Millisecond)
 			}
 			locktest.MustRelease(t, hold)
-			o := <-got
-			locktest.Must(t, o.Err)
-			locktest.MustRelease(t, o.Hold)
+			locktest.MustRelease(t, locktest.Got(t, got).Hold)
 			b.WantNoQueue("k")
 		})
 	}
@@ -312,8 +307,7 @@ func TestFair_SeldomLookingHeadKeepsItsPlace(t *testing.T) {
 					refusedOnce(t, other, "k")
 					locktest.Pass(every)
 				}
-				o := <-got
-				locktest.Must(t, o.Err)
+				o := locktest.Got(t, got)
 				if o.Hold.Field() != head {
 					t.Errorf("the holder is %s, want %s", o.Hold.Field(), head)
 				}
@@ -396,9 +390,7 @@ func TestFair_NoNotesOfWaitersThatLeft(t *testing.T) {
 			t.Errorf("notes of %v", notes)
 		}
 		locktest.MustRelease(t, hold)
-		o := <-got
-		locktest.Must(t, o.Err)
-		locktest.MustRelease(t, o.Hold)
+		locktest.MustRelease(t, locktest.Got(t, got).Hold)
 		b.WantNoQueue("k")
 		b.WantGone(fairNotes("k"))
 	})

@@ -75,8 +75,7 @@ func TestFair_DeadHeads(t *testing.T) {
 						locktest.Pass(b.PTTL(t.Context(), "k").Val())
 					}
 					freed := time.Now()
-					o := <-got
-					locktest.Must(t, o.Err)
+					o := locktest.Got(t, got)
 					took := time.Since(freed)
 					t.Logf("%s: free for %s, %d scripts", t.Name(), took, sent.Hits()-before)
 					if took > stall {
@@ -92,9 +91,7 @@ func TestFair_DeadHeads(t *testing.T) {
 						t.Errorf("the holder is %s, want %s", o.Hold.Field(), field)
 					}
 					locktest.MustRelease(t, o.Hold)
-					next := <-last
-					locktest.Must(t, next.Err)
-					locktest.MustRelease(t, next.Hold)
+					locktest.MustRelease(t, locktest.Got(t, last).Hold)
 					b.WantQueue("k")
 				})
 			}
@@ -126,8 +123,7 @@ func TestFair_RedissonThatDoesNotTakeItsTurn(t *testing.T) {
 		if _, err := sub.ReceiveTimeout(t.Context(), 3*time.Second); err != nil {
 			t.Errorf("not notified again: %v", err)
 		}
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		if took := time.Since(freed); took < 20*time.Second || took > 35*time.Second {
 			t.Errorf("dropped after %s", took)
 		}
@@ -220,8 +216,7 @@ func TestFair_LateLandingWhileItWaits(t *testing.T) {
 			t.Errorf("%d in the queue: %v", n, b.Queued("k"))
 		}
 		b.FreeFair("k")
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		b.WantCount(o.Hold, "1")
 		locktest.MustRelease(t, o.Hold)
 		b.WantNoQueue("k")
@@ -274,9 +269,7 @@ func TestFair_GivingUp(t *testing.T) {
 		locktest.WithinASecond(t, "the others have left", func() bool { return len(b.Queued("k")) == 1 })
 		b.WantQueue("k", field)
 		b.FreeFair("k")
-		o := <-got
-		locktest.Must(t, o.Err)
-		locktest.MustRelease(t, o.Hold)
+		locktest.MustRelease(t, locktest.Got(t, got).Hold)
 		b.WantNoQueue("k")
 	})
 }
@@ -298,8 +291,7 @@ func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 		if o := <-head; o.Err == nil {
 			t.Error("the caller has the lock")
 		}
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		locktest.WantSoon(t, "the next one had it after %s", freed, 200*time.Millisecond)
 		locktest.MustRelease(t, o.Hold)
 		locktest.Pass(time.Second)
@@ -440,8 +432,7 @@ func TestFair_StoppedProcess(t *testing.T) {
 		field, got := b.JoinQueue(t.Context(), b.Locks(), "k")
 		locktest.Pass(100 * time.Millisecond)
 		silent := proxy.HoldRequest(faultproxy.Any()) // its commands arrive when it goes on
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		if o.Hold.Field() != field {
 			t.Errorf("the holder is %s", o.Hold.Field())
 		}
@@ -451,8 +442,7 @@ func TestFair_StoppedProcess(t *testing.T) {
 		b.WantCount(o.Hold, "1")
 		locktest.Eventually(t, "the other one is back", func() bool { return len(b.Queued("k")) == 1 })
 		locktest.MustRelease(t, o.Hold)
-		o = <-waits
-		locktest.Must(t, o.Err)
+		o = locktest.Got(t, waits)
 		locktest.MustRelease(t, o.Hold)
 		b.WantNoQueue("k")
 	})

@@ -88,17 +88,14 @@ func TestFair_DeadlinesAreRedissons(t *testing.T) {
 		f5, got5 := b.JoinQueue(t.Context(), locks, "k")
 		want(f5, 630*time.Second)
 		j1.Unlock(t)
-		first := <-got4
-		locktest.Must(t, first.Err)
+		first := locktest.Got(t, got4)
 		b.WantQueue("k", f5)
 		want(f5, 330*time.Second) // we acquire and subtract our allowance
 		if first.Hold.Field() != f4 {
 			t.Errorf("the holder is %s, want %s", first.Hold.Field(), f4)
 		}
 		locktest.MustRelease(t, first.Hold)
-		last := <-got5
-		locktest.Must(t, last.Err)
-		locktest.MustRelease(t, last.Hold)
+		locktest.MustRelease(t, locktest.Got(t, got5).Hold)
 		b.WantNoQueue("k")
 	})
 }
@@ -121,12 +118,8 @@ func TestFair_WaitersOutliveTheirDeadline(t *testing.T) {
 			t.Errorf("the queue ends in %s", ttl)
 		}
 		b.Free("k")
-		first := <-got1
-		locktest.Must(t, first.Err)
-		locktest.MustRelease(t, first.Hold)
-		second := <-got2
-		locktest.Must(t, second.Err)
-		locktest.MustRelease(t, second.Hold)
+		locktest.MustRelease(t, locktest.Got(t, got1).Hold)
+		locktest.MustRelease(t, locktest.Got(t, got2).Hold)
 		b.WantNoQueue("k")
 	})
 }
@@ -217,8 +210,7 @@ func TestFair_ReleaseWakesTheHead(t *testing.T) {
 		locktest.Pass(100 * time.Millisecond)
 		freed := time.Now()
 		locktest.MustRelease(t, hold)
-		ours := <-got
-		locktest.Must(t, ours.Err)
+		ours := locktest.Got(t, got)
 		locktest.WantSoon(t, "woken after %s", freed, 5*time.Millisecond)
 		freed = time.Now()
 		locktest.MustRelease(t, ours.Hold)
@@ -229,15 +221,13 @@ func TestFair_ReleaseWakesTheHead(t *testing.T) {
 		locktest.Pass(100 * time.Millisecond)
 		freed = time.Now()
 		j.Unlock(t)
-		ours = <-got
-		locktest.Must(t, ours.Err)
+		ours = locktest.Got(t, got)
 		locktest.WantSoon(t, "woken by Redisson after %s", freed, 5*time.Millisecond)
 		_, got = b.JoinQueue(t.Context(), b.Locks(), "k")
 		locktest.Pass(100 * time.Millisecond)
 		locktest.Must(t, ours.Hold.Leave(t.Context(), 50*time.Millisecond)) // a lower TTL also makes the head look
 		freed = time.Now()
-		next := <-got
-		locktest.Must(t, next.Err)
+		next := locktest.Got(t, got)
 		locktest.WantSoon(t, "the next one had it after %s", freed, 100*time.Millisecond)
 		locktest.MustRelease(t, next.Hold)
 		b.WantNoQueue("k")
@@ -254,8 +244,7 @@ func TestFair_ForceRelease(t *testing.T) {
 		locktest.Pass(100 * time.Millisecond)
 		start := time.Now()
 		locktest.WantGot(t, "forced", true)(b.Locks().FairLock("k").ForceRelease(t.Context()))
-		next := <-got
-		locktest.Must(t, next.Err)
+		next := locktest.Got(t, got)
 		<-ctx.Done()
 		locktest.WantEnded(t, ctx, core.ErrLost)
 		locktest.WantSoon(t, "after %s", start, 100*time.Millisecond)

@@ -27,8 +27,7 @@ func TestMultiLock_HoldsNothingWhileItWaits(t *testing.T) {
 		}
 		start := time.Now()
 		b.Free("b")
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		locktest.WantSoon(t, "woken after %s", start, time.Millisecond)
 		locktest.MustRelease(t, o.Hold)
 	})

@@ -194,8 +194,7 @@ func TestReadWrite_InnerReaderOfAReleasedWriter(t *testing.T) {
 		<-stuck.Hit()
 		b.Del(t.Context(), "map") // the held command keeps the release from being sent
 		b.Take("map", locktest.Stranger, time.Minute)
-		releasing := make(chan error, 1)
-		go func() { releasing <- w.Release(t.Context()) }()
+		releasing := locktest.Go(func() error { return w.Release(t.Context()) })
 		synctest.Wait()
 		locktest.WantEnded(t, writing, core.ErrReleased)
 		stuck.Release()

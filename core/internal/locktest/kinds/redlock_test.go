@@ -235,8 +235,7 @@ func TestRedlock_WaiterIsWoken(t *testing.T) {
 			locktest.Pass(10*time.Second + 123*time.Millisecond)
 			freed := time.Now()
 			locktest.MustRelease(t, first)
-			o := <-got
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, got)
 			if took := time.Since(freed); took > 50*time.Millisecond {
 				t.Errorf("same process %v: took %s after the release", same, took)
 			}
@@ -261,8 +260,7 @@ func TestRedlock_WaitingAtOneServerIsNotForThatOne(t *testing.T) {
 		freed := time.Now()
 		servers[1].Embedded.Free("k")
 		servers[2].Embedded.Free("k")
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		locktest.WantSoon(t, "took %s", freed, 1500*time.Millisecond)
 		locktest.MustRelease(t, o.Hold)
 	})

@@ -28,8 +28,7 @@ func TestPermitSemaphore_CrashedHolder(t *testing.T) {
 		b.WantPermits(0, 2)
 		<-locktest.GoClose(died)
 		start := time.Now()
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		locktest.WantSoon(t, "it came back after %s", start, 3*time.Second+10*time.Millisecond)
 		locktest.MustRelease(t, other)
 		locktest.MustRelease(t, o.Hold)
@@ -63,8 +62,7 @@ func TestSemaphores_LostMessage(t *testing.T) {
 			b := locktest.PermitsOf(bed)
 			b.Set(t.Context(), "pool", map[bool]int{true: 1, false: 0}[name == "latch"], 0)
 			locks := b.Locks()
-			done := make(chan error, 1)
-			go func() { done <- tt.await(locks) }()
+			done := locktest.Go(func() error { return tt.await(locks) })
 			locktest.Pass(10 * time.Second)
 			select {
 			case err := <-done:
@@ -84,8 +82,7 @@ func TestSemaphores_WokenByRedisson(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
-		done := make(chan error, 1)
-		go func() { done <- locks.PlainSemaphore("pool").Acquire(context.Background(), 2) }()
+		done := locktest.Go(func() error { return locks.PlainSemaphore("pool").Acquire(context.Background(), 2) })
 		locktest.Pass(1500 * time.Millisecond)
 		start := time.Now()
 		b.Set(t.Context(), "pool", 2, 0)
@@ -277,8 +274,7 @@ func TestPermitSemaphore_MessagesAskNothing(t *testing.T) {
 			t.Errorf("%d scripts for 10 messages, want an attempt each", n)
 		}
 		locktest.MustRelease(t, holds[0])
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		for _, h := range append(holds[1:], o.Hold) {
 			locktest.MustRelease(t, h)
 		}

@@ -161,8 +161,7 @@ func TestPermitSemaphore_ReleasePermitWakes(t *testing.T) {
 		locktest.Pass(1500 * time.Millisecond)
 		start := time.Now()
 		locktest.Must(t, pool.ReleasePermit(t.Context(), hex.EncodeToString(id)))
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		locktest.WantSoon(t, "woken after %s", start, 5*time.Millisecond)
 		locktest.MustRelease(t, o.Hold)
 		b.WantPermits(1, 0)

@@ -3,7 +3,6 @@ package kinds_test
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"regexp"
 	"strconv"
 	"sync"
@@ -150,16 +149,13 @@ func TestPermitSemaphore_BehindOneThatNeverEnds(t *testing.T) {
 		id := []byte("0123456789abcdef")
 		b.RedissonAcquire(id, locktest.PermitForEver)
 		_, _, err := pool.Acquire(t.Context(), core.WaitTime(0))
-		var busy *core.NotAcquiredError
-		if !asBusy(err, &busy) || busy.RetryAfter != 0 || busy.BlockedBy != hex.EncodeToString(id) {
-			t.Errorf("got %+v, want a refusal by that permit, without an end", err)
+		if busy := locktest.NotAcquired(t, err); busy.RetryAfter != 0 || busy.BlockedBy != hex.EncodeToString(id) {
+			t.Errorf("got %+v, want a refusal by that permit, without an end", busy)
 		}
 		got := locktest.GoAcquire(t.Context(), pool.Lock)
 		locktest.AwaitWaiters(t, locks, 1)
 		b.RedissonRelease(id)
-		o := <-got
-		locktest.Must(t, o.Err)
-		locktest.MustRelease(t, o.Hold)
+		locktest.MustRelease(t, locktest.Got(t, got).Hold)
 		b.WantPermits(1, 0)
 	})
 }
@@ -371,5 +367,3 @@ func TestCounts_AnotherType(t *testing.T) {
 		}
 	})
 }
-
-func asBusy(err error, busy **core.NotAcquiredError) bool { return errors.As(err, busy) }

@@ -73,8 +73,7 @@ func TestBehindGhost_LostConnectionIsNotSilence(t *testing.T) {
 		locktest.Pass(450 * time.Millisecond)
 		locktest.Must(t, b.Del(t.Context(), "k").Err())
 		lost := proxy.DropRequest(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		if lost.Hits() != 1 {
 			t.Errorf("%d attempts were lost, want one", lost.Hits())
 		}
@@ -126,9 +125,7 @@ func TestBehindGhost_IsClearedUpBeforeTheAnswerIsHeard(t *testing.T) {
 		locktest.Eventually(t, "the ghost to be cleared up", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
 		locktest.Pass(time.Second)
 		close(hook.release)
-		o := <-got
-		locktest.Must(t, o.Err)
-		locktest.MustRelease(t, o.Hold)
+		locktest.MustRelease(t, locktest.Got(t, got).Hold)
 	})
 }
 
@@ -148,8 +145,7 @@ func TestBehindGhost_IsLeft(t *testing.T) {
 		}
 		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
 		locktest.Pass(100 * time.Millisecond)
-		closed := make(chan error, 1)
-		go func() { closed <- locks.Close(t.Context()) }()
+		closed := locktest.Go(func() error { return locks.Close(t.Context()) })
 		if o = <-got; o.Took != 100*time.Millisecond {
 			t.Errorf("the caller took %s", o.Took)
 		}
@@ -240,8 +236,7 @@ func TestBehindGhost_OfEachKind(t *testing.T) {
 			got := locktest.GoAcquire(t.Context(), kinds[1](locks, "k{x}"), core.WaitTime(0))
 			locktest.Pass(100 * time.Millisecond)
 			stays.Remove()
-			o := <-got
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, got)
 			if o.Took < 100*time.Millisecond || acquire.Executed() != 1 {
 				t.Error("no ghost held the lock")
 			}
@@ -265,9 +260,7 @@ func TestBehindGhost_OfAPlaceInAFairQueue(t *testing.T) {
 		got := locktest.GoAcquire(t.Context(), locks.FairLock("k"), core.WaitTime(0))
 		locktest.Pass(100 * time.Millisecond)
 		stays.Remove()
-		o := <-got
-		locktest.Must(t, o.Err)
-		locktest.MustRelease(t, o.Hold)
+		locktest.MustRelease(t, locktest.Got(t, got).Hold)
 		b.WantNoQueue("k")
 	})
 }

@@ -339,9 +339,7 @@ func TestPassing_MajorityOfARedlock(t *testing.T) {
 			for _, rule := range rules {
 				rule.Remove()
 			}
-			o := <-got
-			locktest.Must(t, o.Err)
-			locktest.MustRelease(t, o.Hold)
+			locktest.MustRelease(t, locktest.Got(t, got).Hold)
 			locktest.WantNowhere(t, servers, "k")
 		})
 	}

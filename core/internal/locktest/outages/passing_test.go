@@ -37,9 +37,7 @@ func TestPassing_Loading(t *testing.T) {
 		locktest.WantAtMost(t, "knowing it", time.Since(start), max(wait, timeout))
 	}
 	locktest.Eventually(t, "loaded", func() bool { return rdb.ReplicaOf(t.Context(), "no", "one").Err() == nil })
-	o := <-got
-	locktest.Must(t, o.Err)
-	locktest.MustRelease(t, o.Hold)
+	locktest.MustRelease(t, locktest.Got(t, got).Hold)
 	locktest.Eventually(t, "an acquire after that", func() bool {
 		return locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) == nil
 	})
@@ -212,7 +210,5 @@ func TestPassing_ClusterDown(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) // the time in which no caller gets the lock
 	}
 	locktest.Must(t, master.ClusterAddSlots(t.Context(), slot).Err())
-	o := <-got
-	locktest.Must(t, o.Err)
-	locktest.MustRelease(t, o.Hold)
+	locktest.MustRelease(t, locktest.Got(t, got).Hold)
 }

@@ -227,8 +227,7 @@ func latchLife(b *locktest.Redis, locks *core.Client, _ *locktest.Renewals) {
 	ctx := context.Background()
 	l := locks.CountDownLatch(locktest.Pool)
 	locktest.WantGot(b.T, "TrySetCount", true)(l.TrySetCount(ctx, 3))
-	opened := make(chan error, 1)
-	go func() { opened <- l.Await(ctx) }()
+	opened := locktest.Go(func() error { return l.Await(ctx) })
 	locktest.AwaitWaiters(b.T, locks, 1)
 	for range 3 {
 		if !b.Has(locktest.Pool) {
@@ -309,17 +308,14 @@ func TestLostReplies_FairWaiterKeepsItsPlace(t *testing.T) {
 			}
 			freed := time.Now()
 			b.FreeFair("k")
-			first := <-got
-			locktest.Must(t, first.Err)
+			first := locktest.Got(t, got)
 			locktest.WantSoon(t, "acquired after %s", freed, 200*time.Millisecond)
 			if rule.Hits() == 0 {
 				t.Error("no reply was lost")
 			}
 			b.WantCount(first.Hold, "1")
 			locktest.MustRelease(t, first.Hold)
-			second := <-behind
-			locktest.Must(t, second.Err)
-			locktest.MustRelease(t, second.Hold)
+			locktest.MustRelease(t, locktest.Got(t, behind).Hold)
 			b.WantNoQueue("k")
 		})
 	}

@@ -209,9 +209,7 @@ func TestSilence_OperationsWithOneAttempt(t *testing.T) {
 			if took := time.Since(start); op.question && took > time.Second || took > hang {
 				t.Errorf("answered after %s", took)
 			}
-			o := <-other
-			locktest.Must(t, o.Err)
-			locktest.MustRelease(t, o.Hold)
+			locktest.MustRelease(t, locktest.Got(t, other).Hold)
 		})
 	}
 }

@@ -31,8 +31,7 @@ func TestWaiter_EachKind_NoMessage(t *testing.T) {
 			if name == "its holder has crashed" {
 				freed = start.Add(hold)
 			}
-			o := <-got
-			locktest.Must(t, o.Err)
+			o := locktest.Got(t, got)
 			locktest.WantSoon(t, "it was found after %s", freed, 1100*time.Millisecond)
 			locktest.MustRelease(t, o.Hold)
 		})

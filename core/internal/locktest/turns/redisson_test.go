@@ -35,8 +35,7 @@ func TestWire_OwnMessageOfAShorterLeaseCostsNothing(t *testing.T) {
 		}
 		locktest.Must(t, hold.Refresh(t.Context(), 2*time.Second))
 		end := time.Now().Add(2 * time.Second)
-		o := <-got
-		locktest.Must(t, o.Err)
+		o := locktest.Got(t, got)
 		locktest.WantSoon(t, "had the lock %s after its end", end, 5*time.Millisecond)
 		locktest.MustRelease(t, o.Hold)
 	})
