@@ -65,7 +65,7 @@ func Passing() []string {
 	return []string{"BUSY a script runs", "LOADING from disk", "TRYAGAIN a slot moves"}
 }
 
-// Refusals returns errors with which Redis refuses every command for as long as some state of the server lasts.
+// Refusals returns errors with which Redis refuses every command until the state of the server changes.
 func Refusals() []string {
 	return []string{
 		"OOM command not allowed", "READONLY You can't write", "NOPERM no permissions", "LOADING Redis is loading",
