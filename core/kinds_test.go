@@ -11,8 +11,6 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-const tokens = "redisson_lock_token:{order:42}"
-
 // The grant of an attempt beside the queue arrives while a caller waits for the same name as another kind. The waiter
 // is refused, and not handed a lock of the wrong kind.
 func TestKinds_WaiterOfAnotherKindIsRefusedWhenAGrantArrives(t *testing.T) {
@@ -42,24 +40,15 @@ func TestKinds_WaiterOfAnotherKindIsRefusedWhenAGrantArrives(t *testing.T) {
 	}
 }
 
-// exclusive are the kinds that draw fencing tokens.
-var exclusive = map[string]func(*core.Client) core.Lock{
-	"reentrant": func(c *core.Client) core.Lock { return c.Lock("order:42") },
-	"spin":      func(c *core.Client) core.Lock { return c.SpinLock("order:42") },
-	"fenced":    func(c *core.Client) core.Lock { return c.FencedLock("order:42") },
-	"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
-	"write":     func(c *core.Client) core.Lock { return c.WriteLock("order:42") },
-}
-
 // Tokens rise while scripts can distinguish one from the next. If the counter is larger, the error says so, and the
 // lock is not acquired.
 func TestWithToken_CounterTooHigh(t *testing.T) {
 	t.Parallel()
-	for name, lock := range exclusive {
+	for _, kind := range locktest.KindsWithTokens() {
 		for _, at := range []int64{1<<53 - 3, 1<<53 - 1, 1 << 53, 1<<53 + 1, 1<<63 - 3, 1<<63 - 2, 1<<63 - 1, -1 << 63} {
-			locktest.ParallelEachRedis(t, name+"/"+strconv.FormatInt(at, 10), func(t *testing.T, b *locktest.Redis) {
-				b.Set(t.Context(), tokens, at, 0)
-				l, last, refused := lock(b.Locks(locktest.Patient)), int64(0), false
+			locktest.ParallelEachRedis(t, kind.Name+"/"+strconv.FormatInt(at, 10), func(t *testing.T, b *locktest.Redis) {
+				b.Set(t.Context(), locktest.TokenCounterOf("order:42"), at, 0)
+				l, last, refused := kind.On(b.Locks(locktest.Patient), "order:42"), int64(0), false
 				for range 4 {
 					_, hold, err := l.Acquire(t.Context(), core.WithToken(), core.WaitTime(0))
 					if err == nil && (refused || hold.Token() <= last) {
@@ -98,14 +87,15 @@ func wantCounterTooHigh(t *testing.T, err error) {
 // The lock is not handed off either if the counter is too large. The release succeeds, and the waiter gets the error.
 func TestWithToken_CounterTooHighAtAHandOff(t *testing.T) {
 	t.Parallel()
-	for name, lock := range exclusive {
-		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
+	for _, kind := range locktest.KindsWithTokens() {
+		locktest.ParallelEachRedis(t, kind.Name, func(t *testing.T, b *locktest.Redis) {
 			locks := b.Locks(locktest.Patient)
 			core.LetRunsLast(locks)
-			_, hold := locktest.MustAcquire(t, t.Context(), lock(locks), core.WithToken())
-			next := locktest.GoAcquire(t.Context(), lock(locks), core.WithToken())
+			lock := kind.On(locks, "order:42")
+			_, hold := locktest.MustAcquire(t, t.Context(), lock, core.WithToken())
+			next := locktest.GoAcquire(t.Context(), lock, core.WithToken())
 			locktest.AwaitWaiters(t, locks, 1)
-			b.Set(t.Context(), tokens, 1<<53, 0)
+			b.Set(t.Context(), locktest.TokenCounterOf("order:42"), 1<<53, 0)
 			locktest.MustRelease(t, hold)
 			wantCounterTooHigh(t, (<-next).Err)
 			b.WantGone("order:42")
@@ -137,6 +127,6 @@ func TestReadWrite_Writers(t *testing.T) {
 		b.WantHolders("map", map[string]string{"mode": "write", o.Hold.Field(): "1"})
 		locktest.MustRelease(t, o.Hold)
 		sub.Want("1") // of the last release only
-		b.WantNothing("redisson_lock_token:{map}")
+		b.WantNothing(locktest.TokenCounterOf("map"))
 	})
 }

@@ -23,6 +23,7 @@ type Kind struct {
 	Channel func(key string) string // prefix of the channels of its waiters; nil: it has no messages
 
 	IsReentrant bool
+	HasTokens   bool // WithToken draws a fencing token
 	HasPermits  bool
 	IsUntagged  bool // the names of its keys have no braces
 
@@ -41,12 +42,12 @@ func Kinds() []Kind {
 	multi, permit := onOne(MultiLockOf), onOne(func(c *core.Client, key string) core.Lock { return c.Semaphore(key, 1).Lock })
 	redlock := func(clients []*core.Client, key string) core.Lock { return core.Redlock(key, clients...) }
 	return []Kind{
-		{Name: "reentrant", Nodes: 1, Lock: reentrant, Rival: reentrant, Channel: ChannelOf, IsReentrant: true},
-		{Name: "fenced", Scripts: "fenced/", Nodes: 1, Lock: fenced, Rival: fenced, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
-		{Name: "spin", Scripts: "spin/", Nodes: 1, Lock: spin, Rival: spin, IsReentrant: true},
-		{Name: "fair", Scripts: "fair/", Nodes: 1, Lock: fair, Rival: fair, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
+		{Name: "reentrant", Nodes: 1, Lock: reentrant, Rival: reentrant, Channel: ChannelOf, IsReentrant: true, HasTokens: true},
+		{Name: "fenced", Scripts: "fenced/", Nodes: 1, Lock: fenced, Rival: fenced, Channel: ChannelOf, IsReentrant: true, HasTokens: true, TakesSeveral: true},
+		{Name: "spin", Scripts: "spin/", Nodes: 1, Lock: spin, Rival: spin, IsReentrant: true, HasTokens: true},
+		{Name: "fair", Scripts: "fair/", Nodes: 1, Lock: fair, Rival: fair, Channel: ChannelOf, IsReentrant: true, HasTokens: true, TakesSeveral: true},
 		{Name: "read", Scripts: "read/", Nodes: 1, Lock: reads, Rival: writes, Channel: ReadWriteChannelOf, IsReentrant: true, RenewsSeveral: true},
-		{Name: "write", Scripts: "write/", Nodes: 1, Lock: writes, Rival: reads, Channel: ReadWriteChannelOf, IsReentrant: true},
+		{Name: "write", Scripts: "write/", Nodes: 1, Lock: writes, Rival: reads, Channel: ReadWriteChannelOf, IsReentrant: true, HasTokens: true},
 		{Name: "multi", Acquire: "acquire_all", Nodes: 1, Lock: multi, Rival: multi, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
 		{
 			Name: "permit", Scripts: "semaphore/", Nodes: 1, Lock: permit, Rival: permit, Channel: plainChannel, HasPermits: true,
@@ -66,6 +67,11 @@ func KindsOnOneServer() []Kind {
 // KindsWithHolders returns the kinds that have holders: all but the semaphore without leases and the latch.
 func KindsWithHolders() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Lock == nil })
+}
+
+// KindsWithTokens returns the kinds that draw fencing tokens.
+func KindsWithTokens() []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.HasTokens })
 }
 
 // KindNamed returns the kind with a name, if it exists.
@@ -88,12 +94,15 @@ type Taken struct {
 	GiveBack func() error
 }
 
+// On returns a lock of a kind on one server.
+func (k Kind) On(locks *core.Client, key string) core.Lock { return k.Lock([]*core.Client{locks}, key) }
+
 // Take takes a lock of a kind on one server. It re-enters a reentrant lock, so that the first release is a partial one.
 func (k Kind) Take(ctx context.Context, locks *core.Client, key string) (Taken, error) {
 	if k.take != nil {
 		return k.take(ctx, locks, key)
 	}
-	lock := k.Lock([]*core.Client{locks}, key)
+	lock := k.On(locks, key)
 	outer, err := takeOnce(ctx, lock)
 	if err != nil || !k.IsReentrant {
 		return outer, err

@@ -51,27 +51,21 @@ func TestBeforeWait_NotWithoutAWait(t *testing.T) {
 // A caller of each kind prepares its wait once, after one attempt, and gets the lock in the end.
 func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 	t.Parallel()
-	locks := map[string]func(c *core.Client) core.Lock{
-		"several": func(c *core.Client) core.Lock { return c.MultiLock("k", "l") },
-		"permit":  func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock },
-		"plain":   func(c *core.Client) core.Lock { return c.Lock("k") },
-		"fair":    func(c *core.Client) core.Lock { return c.FairLock("k") },
-		"spin":    func(c *core.Client) core.Lock { return c.SpinLock("k") },
-		"read":    func(c *core.Client) core.Lock { return c.ReadLock("k") },
-		"write":   func(c *core.Client) core.Lock { return c.WriteLock("k") },
-	}
-	for name, lock := range locks {
+	for _, kind := range locktest.KindsOnOneServer() {
+		if kind.Lock == nil {
+			continue
+		}
 		for where, same := range map[string]bool{"of another process": false, "of this process": true} {
-			locktest.ParallelBubble(t, name+" "+where, func(t *testing.T, b *locktest.Redis) {
+			locktest.ParallelBubble(t, kind.Name+"/"+where, func(t *testing.T, b *locktest.Redis) {
 				obs := &locktest.Recorder{}
 				mine := b.Locks(core.WithObserver(obs.Observer()))
 				other := mine
 				if !same {
 					other = b.Locks()
 				}
-				holder := lock(other)
-				if name == "read" {
-					holder = other.WriteLock("k")
+				holder := kind.On(other, "k")
+				if kind.Name == "read" { // readers share the lock
+					holder = kind.Rival([]*core.Client{other}, "k")
 				}
 				_, hold := locktest.MustAcquire(t, t.Context(), holder)
 				p := preparing{do: func(context.Context) error {
@@ -81,7 +75,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 				}}
 				done := make(chan error)
 				go func() {
-					done <- lock(mine).Do(t.Context(), func(context.Context) error { return nil }, p.option(), core.WaitTime(time.Minute))
+					done <- kind.On(mine, "k").Do(t.Context(), func(context.Context) error { return nil }, p.option(), core.WaitTime(time.Minute))
 				}()
 				time.Sleep(time.Second / 2) // in the time of the bubble
 				synctest.Wait()

@@ -63,18 +63,13 @@ func TestFenced_ReentryHasTheTokenOfItsHold(t *testing.T) {
 	})
 }
 
-// Every exclusive kind draws a token on request only. The token is larger than Redisson's tokens and than the time of
+// Each of these kinds draws a token on request only. The token is larger than Redisson's tokens and than the time of
 // the server, so it is larger than all earlier tokens even if the counter is lost.
 func TestWithToken_NeverFalls(t *testing.T) {
 	t.Parallel()
-	for name, lock := range map[string]func(*core.Client) core.Lock{
-		"reentrant": func(c *core.Client) core.Lock { return c.Lock("order:42") },
-		"spin":      func(c *core.Client) core.Lock { return c.SpinLock("order:42") },
-		"fenced":    func(c *core.Client) core.Lock { return c.FencedLock("order:42") },
-		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
-	} {
-		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
-			l := lock(b.Locks())
+	for _, kind := range locktest.KindsWithTokens() {
+		locktest.ParallelEachRedis(t, kind.Name, func(t *testing.T, b *locktest.Redis) {
+			l := kind.On(b.Locks(), "order:42")
 			last := int64(41)
 			draw := func(what string) {
 				t.Helper()
@@ -98,7 +93,7 @@ func TestWithToken_NeverFalls(t *testing.T) {
 			if counter, err := b.Get(t.Context(), tokens).Int64(); err != nil || counter != last {
 				t.Errorf("the counter is %d (%v), want %d, for Redisson to go on from", counter, err, last)
 			}
-			if _, hold := locktest.MustAcquire(t, t.Context(), l); (hold.Token() != 0) != (name == "fenced") {
+			if _, hold := locktest.MustAcquire(t, t.Context(), l); (hold.Token() != 0) != (kind.Name == "fenced") {
 				t.Errorf("token %d without WithToken", hold.Token())
 			}
 		})
@@ -165,15 +160,13 @@ func lockWithToken(t *testing.T, l core.Lock) (hasContext bool, hold *core.Hold,
 // and the error says where to ask for a token.
 func TestWithToken_OfAReentry(t *testing.T) {
 	t.Parallel()
-	for name, lock := range map[string]func(*core.Client) core.Lock{
-		"reentrant": func(c *core.Client) core.Lock { return c.Lock("order:42") },
-		"spin":      func(c *core.Client) core.Lock { return c.SpinLock("order:42") },
-		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
-		"write":     func(c *core.Client) core.Lock { return c.WriteLock("order:42") },
-	} {
-		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+	for _, kind := range locktest.KindsWithTokens() {
+		if kind.Name == "fenced" {
+			continue // every hold of a fenced lock has a token
+		}
+		locktest.ParallelBubble(t, kind.Name, func(t *testing.T, b *locktest.Redis) {
 			proxy, rdb := faultproxy.Around(t, b.Client)
-			l := lock(locktest.NewClient(t, rdb))
+			l := kind.On(locktest.NewClient(t, rdb), "order:42")
 
 			ctx, without := locktest.MustAcquire(t, t.Context(), l)
 			sent := proxy.Watch(locktest.Scripts)

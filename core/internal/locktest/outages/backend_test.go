@@ -104,7 +104,7 @@ func TestBackend_BadKeyIsReportedOnce(t *testing.T) {
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.BackendRecorder{}
 		locks := b.Locks(core.WithObserver(obs.Observer()))
-		b.Set(t.Context(), "redisson_lock_token:{bad}", "text", 0)
+		b.Set(t.Context(), locktest.TokenCounterOf("bad"), "text", 0)
 		for range 300 {
 			_, _, err := locks.FencedLock("bad").Acquire(t.Context(), core.WaitTime(0))
 			locktest.WantErr(t, err, core.ErrUnavailable)
