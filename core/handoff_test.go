@@ -12,7 +12,7 @@ import (
 
 // A waiter whose hand-off comes too late goes on waiting, although the queue has filled up in between: it was
 // admitted before.
-func TestHandoff_LateIsNotARefusal(t *testing.T) {
+func TestHandOff_LateIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy(core.WithMaxWaitersPerKey(1), locktest.Patient)
@@ -167,9 +167,9 @@ func (h *handoff) goesOn(waiting []<-chan locktest.Outcome) {
 	})
 }
 
-// TestHandoff_ChosenWaiterCancelled cancels the chosen waiter while the hand-off to it is under way, has been
+// TestHandOff_ChosenWaiterCancelled cancels the chosen waiter while the hand-off to it is under way, has been
 // executed, or is lost. The waiter returns at once. The lock goes to the next waiter, or is free.
-func TestHandoff_ChosenWaiterCancelled(t *testing.T) {
+func TestHandOff_ChosenWaiterCancelled(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply, locktest.DropReply, locktest.DropRequest} {
 		for _, n := range []int{1, 3} {
@@ -193,7 +193,7 @@ func TestHandoff_ChosenWaiterCancelled(t *testing.T) {
 }
 
 // The chosen waiter leaves the queue to prepare its wait, and joins it again, while the hand-off to it is under way.
-func TestHandoff_ChosenWaiterPrepares(t *testing.T) {
+func TestHandOff_ChosenWaiterPrepares(t *testing.T) {
 	t.Parallel()
 	var h *handoff
 	done := make(chan (<-chan error), 1)
@@ -208,7 +208,7 @@ func TestHandoff_ChosenWaiterPrepares(t *testing.T) {
 
 // The lease of the releaser expires while the hand-off is under way. The release returns ErrLost, because another
 // client may have the lock.
-func TestHandoff_LeaseHasExpired(t *testing.T) {
+func TestHandOff_LeaseHasExpired(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
 		locktest.Parallel(t, map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestHandoff_LeaseHasExpired(t *testing.T) {
 
 // The reply arrives when the lease of the chosen waiter has expired, too. The waiter does not have the lock and goes
 // on waiting.
-func TestHandoff_ReplyAfterTheNewLease(t *testing.T) {
+func TestHandOff_ReplyAfterTheNewLease(t *testing.T) {
 	t.Parallel()
 	h := newHandoff(t, queued{waiters: 1, wanted: 300 * time.Millisecond, every: true}, locktest.HoldReply)
 	done := h.release()
@@ -264,7 +264,7 @@ var between = map[string]func(r *locktest.Redis, other *core.Client){
 
 // The key is deleted, forced away or stolen before the hand-off lands. The release returns ErrLost, the lock of the
 // other client stays, and the chosen waiter goes on waiting.
-func TestHandoff_MeddledBefore(t *testing.T) {
+func TestHandOff_LockTakenAwayBefore(t *testing.T) {
 	t.Parallel()
 	for name, meddle := range between {
 		locktest.Parallel(t, name, func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestHandoff_MeddledBefore(t *testing.T) {
 
 // The key is deleted, forced away or stolen after the hand-off and before its reply. The new holder learns that at
 // its next renewal, and does not free the lock of the other client.
-func TestHandoff_MeddledAfter(t *testing.T) {
+func TestHandOff_LockTakenAwayAfter(t *testing.T) {
 	t.Parallel()
 	watchdog := locktest.Unhurried(3 * time.Second)
 	for name, meddle := range between {
@@ -319,9 +319,9 @@ func TestHandoff_MeddledAfter(t *testing.T) {
 	}
 }
 
-// TestHandoff_Unanswered leaves the hand-off without an answer until the backend timeout, executed or not. It lands
+// TestHandOff_Unanswered leaves the hand-off without an answer until the backend timeout, executed or not. It lands
 // at the worst time: while the next holder has the lock, or when the lock is free again.
-func TestHandoff_Unanswered(t *testing.T) {
+func TestHandOff_Unanswered(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {

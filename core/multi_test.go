@@ -235,7 +235,7 @@ func TestMultiLock_LeaseShorterThanTheWait(t *testing.T) {
 }
 
 // A waiter for several keys keeps its place in the queue of its client.
-func TestMultiLock_KeepsItsPlaceInLine(t *testing.T) {
+func TestMultiLock_KeepsItsPlaceInTheQueue(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -268,7 +268,7 @@ func TestMultiLock_KeepsItsPlaceInLine(t *testing.T) {
 }
 
 // A waiter that moves to the queue of another key was admitted already. It comes before later callers.
-func TestMultiLock_MovesToAFullLine(t *testing.T) {
+func TestMultiLock_MovesToAFullQueue(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client) {
 		locks := set(b.Locks(core.WithMaxWaitersPerKey(2)))

@@ -60,7 +60,7 @@ func (e wayOut) begin(hold *core.Hold) <-chan error {
 
 // Redis does not execute a command that it refuses. If the lock is gone when the command is sent again, the lock was
 // lost, not released.
-func TestRefused_LostInBetweenIsALoss(t *testing.T) {
+func TestRefused_LostBeforeTheResend(t *testing.T) {
 	t.Parallel()
 	for _, says := range locktest.Passing() {
 		for _, stolen := range []bool{true, false} {
@@ -94,7 +94,7 @@ func TestRefused_LostInBetweenIsALoss(t *testing.T) {
 
 // If one of several commands has no answer, it may have ended the hold, although commands before and after it were
 // refused.
-func TestRefused_BesideALostReplyIsDone(t *testing.T) {
+func TestRefused_OneReplyLost(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, b *locktest.Redis, proxy *faultproxy.Proxy, e wayOut, hold *core.Hold) {
 		refused := proxy.AnswerError(locktest.Scripts, locktest.Passing()[0])
@@ -119,7 +119,7 @@ func TestRefused_BesideALostReplyIsDone(t *testing.T) {
 }
 
 // The time of a refused hand-off does not shorten the lease of the next holder.
-func TestRefused_HandoffGivesTheWholeLease(t *testing.T) {
+func TestRefused_HandOffGivesTheWholeLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const lease, busy = 800 * time.Millisecond, 500 * time.Millisecond
@@ -163,7 +163,7 @@ func slowly(t *testing.T, proxy *faultproxy.Proxy, inner []*core.Hold, over func
 }
 
 // An operation that has waited behind slow operations has its full time limit.
-func TestRelease_AndOthersBehindASlowCommandHaveTheirTime(t *testing.T) {
+func TestRelease_BehindASlowCommandHasItsFullTime(t *testing.T) {
 	t.Parallel()
 	const slow, busy = 700 * time.Millisecond, 500 * time.Millisecond
 	for name, do := range map[string]func(h *core.Hold) error{
@@ -187,7 +187,7 @@ func TestRelease_AndOthersBehindASlowCommandHaveTheirTime(t *testing.T) {
 }
 
 // The lease of the next holder counts from the hand-off, however long the release has waited for its turn.
-func TestRelease_BehindASlowOneGivesTheWholeLease(t *testing.T) {
+func TestRelease_BehindASlowCommandGivesTheWholeLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const lease = 800 * time.Millisecond

@@ -113,7 +113,7 @@ func TestRun_OfFixedLeases(t *testing.T) {
 }
 
 // A run ends if the next holder needs an answer of Redis, or if a command of the holder before may still be executed.
-func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
+func TestRun_EndsWhenRedisHasToBeAsked(t *testing.T) {
 	t.Parallel()
 	type kind = func(c *core.Client, name string) core.Lock
 	lease := core.LeaseTime

@@ -48,7 +48,7 @@
 //	A holder learns of the end of its lease    | AliveIsInRedis, LeaseIsKept           | Overrun, NotInRedis, EarlyLoss    | TestDeadline_CountsFromTheSending, TestExpired_ByEitherClock
 //	If a lock is deleted or forced away        | ForcedIsKnown                         | Forced                            | TestHold_EachKind_DeletedForcedOrTaken
 //	the holder never appears in Redis again    | ReleasedStaysAway                     | Leftover                          | TestHold_EachKind_OperationLandsLate
-//	a failed Acquire leaves nothing behind     | NothingLeft, OrphansAreCleared        | Leftover                          | TestGhost_IsClearedUpHoweverLateItLands, TestHold_RaisedWithoutAnAnswer
+//	a failed Acquire leaves nothing behind     | NothingLeft, OrphansAreCleared        | Leftover                          | TestGhost_IsClearedUpHoweverLateItLands, TestHold_LeaseRaisedWithoutAnAnswer
 //	A waiter finds a free lock                 | EveryTurnComes                        | LostWakeup, SlowWait, BusyButFree | TestWaiter_EachKind_NoMessage
 //	Callers of one client get a lock in the    | left out: the queue                   | SlowWait                          | TestQueue_FirstComeFirstServed, TestHandOff_RunIsBoundedByCount
 //	Between processes the turn goes to         | left out: the order of processes      | SlowWait                          | TestTurns_GoToTheProcessThatHasWaitedLongest

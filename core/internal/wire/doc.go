@@ -46,7 +46,7 @@
 //	who writes and who reads (pipeline)              | Without contention, Acquire is one round  | TestPipeline_Sending_LoneWriter, TestPipeline_Receiving_LoneCaller
 //	attempts beside a pipeline that hangs            | If Redis does not answer, the error is    | TestLines_HangingConnection, TestLines_SilentConnectionIsReplacedSlowly
 //	what leaves is answered, or sent again           | breaks at the end of the                  | TestLines_LeavingIsBounded, TestLines_ManyHang
-//	slow and silent (health)                         | answers slowly counts as available        | TestSlow_EveryFreeLockIsAcquired, TestSlow_SilenceIsStillKnown
+//	slow and silent (health)                         | answers slowly counts as available        | TestSlow_EveryFreeLockIsAcquired, TestSlow_SilenceIsStillNoticed
 //	the shared deadline (lines.watch)                | callers fail at once until                | TestSlow_NextCallerFailsAtOnce, TestPipeline_Sending_LargeCompany
 //	time in which the process did not run            | answers slowly counts as available        | TestSilence_SleepOfTheProcessIsNotAnOutage, TestHealth_SkipSleep
 //	redirections, and nodes that leave (cluster)     | LOADING, BUSY, NOREPLICAS, CLUSTERDOWN    | TestCall_Wait_RedirectionLoop, TestCluster_MasterLeavesWhileConnecting, TestCluster_HeldWhileItsSlotMoves

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-func TestAcquire_UncontendedIsOneRoundTripAndSoIsRelease(t *testing.T) {
+func TestAcquire_UncontendedIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks, sent := b.Counted()
@@ -43,7 +43,7 @@ func TestAcquire_WaitZeroIsOneRoundTrip(t *testing.T) {
 	})
 }
 
-func TestAcquire_WaitZeroBesideAQueue(t *testing.T) {
+func TestAcquire_WaitZeroWhileOthersWait(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -90,7 +90,7 @@ func TestAcquire_WithoutWaitTimeWaitsUntilTheContextEnds(t *testing.T) {
 	})
 }
 
-func TestAcquire_ErrorGivesTheContextBackAndANilHold(t *testing.T) {
+func TestAcquire_ErrorReturnsTheContextAndANilHold(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, time.Minute)
@@ -297,7 +297,7 @@ func TestLimits_MaxWaitersOfOneAcquisition(t *testing.T) {
 }
 
 // If the wait time ends in the middle of an attempt, the lock counts as taken: Redis has answered a moment before.
-func TestAcquire_WaitOverInMidAttemptIsBusy(t *testing.T) {
+func TestAcquire_WaitEndsDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, time.Hour)
@@ -317,7 +317,7 @@ func TestAcquire_WaitOverInMidAttemptIsBusy(t *testing.T) {
 
 // An attempt that the end of the wait time has cut short says nothing about Redis. Other callers do not fail fast
 // because of it.
-func TestAcquire_AttemptCutShortDoesNotShutTheGate(t *testing.T) {
+func TestAcquire_AttemptCutShortIsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		proxy, rdb := faultproxy.Around(t, b.Client)

@@ -28,7 +28,7 @@ func (p *preparing) option() core.AcquireOption {
 	})
 }
 
-func TestBeforeWait_NotWithoutAWait(t *testing.T) {
+func TestBeforeWait_NotCalledWithoutAWait(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks, sent := b.Counted()
@@ -159,7 +159,7 @@ func TestBeforeWait_Commands(t *testing.T) {
 
 // A caller that prepares for long does not delay other callers. It keeps the place in the queue that its age gives
 // it.
-func TestBeforeWait_DelaysNoOtherAndKeepsItsPlace(t *testing.T) {
+func TestBeforeWait_DelaysNoOtherCaller(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -239,7 +239,7 @@ func TestBeforeWait_Ends(t *testing.T) {
 }
 
 // A caller that returns to a queue that has filled up is refused like any other caller.
-func TestBeforeWait_CountsWhenItWaits(t *testing.T) {
+func TestBeforeWait_RefusedByAFullQueue(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks(core.WithMaxWaitersPerKey(1))

@@ -33,7 +33,7 @@ func TestNew_RefusesRingNilAndUnknown(t *testing.T) {
 	}
 }
 
-func TestNew_BadOptionsAreErrorsAllAtOnce(t *testing.T) {
+func TestNew_ReportsAllBadOptions(t *testing.T) {
 	t.Parallel()
 	bad := map[string]core.Option{
 		"nil Option":              nil,

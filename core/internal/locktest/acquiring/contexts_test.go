@@ -45,7 +45,7 @@ func free(t *testing.T, ctx context.Context, l core.Lock) bool {
 	return err == nil
 }
 
-func TestFindThrough_RequestsLeadToTheHolds(t *testing.T) {
+func TestFindThrough_FindsTheHoldsOfARequest(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -73,7 +73,7 @@ func TestFindThrough_RequestsLeadToTheHolds(t *testing.T) {
 	})
 }
 
-func TestFindThrough_FindsNothingThatIsHiddenOrNotThere(t *testing.T) {
+func TestFindThrough_IgnoresDetachedAndOtherRequests(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks, stranger := b.Locks(), b.Locks()
@@ -102,7 +102,7 @@ func TestFindThrough_FindsNothingThatIsHiddenOrNotThere(t *testing.T) {
 }
 
 // The context of a hold may be the context of the request from which it was derived.
-func TestFindThrough_EndsWhereContextsGoRoundInACircle(t *testing.T) {
+func TestFindThrough_CircularContexts(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()

@@ -60,7 +60,7 @@ func TestDo_NotAcquiredDoesNotRun(t *testing.T) {
 	})
 }
 
-func TestDo_PanicReleasesAndGoesOn(t *testing.T) {
+func TestDo_PanicReleases(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		defer func() {

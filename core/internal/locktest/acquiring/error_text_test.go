@@ -27,7 +27,7 @@ import (
 
 // The error has the reason why Redis cannot be reached, whatever the wait time, even if go-redis is still connecting
 // when the time of the caller ends.
-func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
+func TestErrors_KeepTheCauseOfAnOutage(t *testing.T) {
 	t.Parallel()
 	unknownCA := func(t *testing.T) (string, *tls.Config) {
 		t.Helper()

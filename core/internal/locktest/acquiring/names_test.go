@@ -50,7 +50,7 @@ func TestNameMapper_MakesTheKey(t *testing.T) {
 }
 
 // A client with a prefix and a client with a mapper to the same key use the same lock and wake each other.
-func TestNameMapper_MeetsAPrefix(t *testing.T) {
+func TestNameMapper_SharesALockWithAPrefix(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		mapped := b.Locks(core.WithNameMapper(func(name string) string { return "shop:" + name }))

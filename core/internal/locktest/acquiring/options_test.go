@@ -10,7 +10,7 @@ import (
 )
 
 // A number without a unit is nanoseconds in Go. The error says so, beside the limit.
-func TestTimes_AskForAMissingUnit(t *testing.T) {
+func TestTimes_ErrorAsksForAMissingUnit(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()

@@ -176,7 +176,7 @@ func TestReenter_ReleasedContextReentersNothing(t *testing.T) {
 	})
 }
 
-func TestReenter_AnotherLockIsNot(t *testing.T) {
+func TestReenter_AnotherLockIsAnotherHold(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -331,7 +331,7 @@ func TestReenter_SilentRedis_WaitTimeIsKept(t *testing.T) {
 
 // A silent Redis costs one re-entry the backend timeout, whatever failed before it. Later re-entries fail at once.
 // When Redis answers again, re-entries succeed.
-func TestReenter_SilentRedis_OnePaysForAll(t *testing.T) {
+func TestReenter_SilentRedis_LaterCallersFailAtOnce(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const long = 3 * time.Second
@@ -366,7 +366,7 @@ func TestReenter_SilentRedis_OnePaysForAll(t *testing.T) {
 }
 
 // A re-entry that Redis has executed, and whose replies are lost, is taken out of the count again.
-func TestReenter_UnansweredIsTakenBack(t *testing.T) {
+func TestReenter_UnansweredIsUndone(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
@@ -465,7 +465,7 @@ func TestRefresh_BehindAStuckCommand(t *testing.T) {
 }
 
 // However many re-entries have failed, one goroutine corrects the count. A release does not wait for it.
-func TestReenter_FailedOnesDelayNoRelease(t *testing.T) {
+func TestReenter_FailuresDelayNoRelease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()

@@ -340,7 +340,7 @@ func TestCluster_DownAtTheStart(t *testing.T) {
 
 // A Cluster refuses to answer whether it has sharded pub/sub. The client does not assume classic messages, because
 // Redisson's messages might be sharded. WithPubSub makes the question unnecessary.
-func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
+func TestCluster_QuestionAboutPubSubIsForbidden(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	cluster.NeedSharded(t)

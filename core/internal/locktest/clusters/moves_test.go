@@ -364,7 +364,7 @@ func (m *moved) wantListener() {
 
 // While the slot of a lock moves, keys for other clients may stay behind: the mark of a waiting writer, and the note
 // that the head of a fair queue was notified. They block no client when the other keys follow.
-func TestCluster_NothingIsMadeTwiceWhileItsSlotMoves(t *testing.T) {
+func TestCluster_KeysThatStayBehindBlockNoClient(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	locks := locktest.NewClient(t, cluster.Client(), locktest.Patient)

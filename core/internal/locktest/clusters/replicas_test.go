@@ -14,7 +14,7 @@ import (
 )
 
 // Each master of a Cluster has separate replicas.
-func TestCluster_ReplicasAreThoseOfTheMaster(t *testing.T) {
+func TestCluster_WaitsForTheReplicasOfTheMaster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	replica := cluster.AddReplica(cluster.Masters[0])

@@ -68,7 +68,7 @@ func lifeOfAPermit(t *testing.T, locks *core.Client, name string) {
 
 // A permit whose holder has died becomes free also while the slot moves. Its set of leases cannot be created again
 // before the end of the move.
-func TestCluster_PermitOfTheDeadWhileItsSlotMoves(t *testing.T) {
+func TestCluster_PermitOfADeadHolderWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	locks := locktest.ClusterClient(t, cluster)

@@ -117,7 +117,7 @@ func (o *slowObserver) observeLoss(ctx context.Context, l core.Loss) {
 
 // One key of a MultiLock is lost, and Close leaves the other key before observers hear of the loss. The whole hold is
 // lost.
-func TestClose_AMultiLockThatWasLostInAPartIsNotLeft(t *testing.T) {
+func TestClose_DoesNotLeaveAPartlyLostMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &slowObserver{Recorder: &locktest.Recorder{}, notified: make(chan struct{}), release: make(chan struct{})}
@@ -146,7 +146,7 @@ func TestClose_AMultiLockThatWasLostInAPartIsNotLeft(t *testing.T) {
 	})
 }
 
-func TestClose_NewAndWaitingGetErrClosed(t *testing.T) {
+func TestClose_CallersGetErrClosed(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, time.Minute)
@@ -297,7 +297,7 @@ func TestClose_LeavesTheKeysOfHoldsThatDoNotEnd(t *testing.T) {
 	})
 }
 
-func TestClose_SaysHowManyHoldsItLeaves(t *testing.T) {
+func TestClose_ErrorCountsTheHoldsItLeaves(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{
 		1: "core: client closed with 1 lock held, which is left to its lease: ",
@@ -317,7 +317,7 @@ func TestClose_SaysHowManyHoldsItLeaves(t *testing.T) {
 	}
 }
 
-func TestClose_TheCallersClientStaysOpen(t *testing.T) {
+func TestClose_LeavesTheRedisClientOpen(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		rdb := b.Connect()
@@ -330,7 +330,7 @@ func TestClose_TheCallersClientStaysOpen(t *testing.T) {
 }
 
 // If a grant is on its way to a waiter that Close sends away, the client frees the lock.
-func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
+func TestClose_GrantToARefusedWaiter(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
@@ -446,7 +446,7 @@ func TestClose_ReportsTheHoldsItLeaves(t *testing.T) {
 }
 
 // A hold that was lost before Close stays lost.
-func TestClose_AHoldThatWasLostBeforeIsNotLeft(t *testing.T) {
+func TestClose_DoesNotLeaveALostHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.Recorder{}

@@ -210,7 +210,7 @@ func heapAlloc() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func TestWatchdog_TenThousandLocksFewRoundTripsNoGoroutines(t *testing.T) {
+func TestWatchdog_TenThousandLocks(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()

@@ -5,19 +5,19 @@
 //	A holder learns of the end of its lease                             | TestDeadline_CountsFromTheSending, TestHold_FixedLeaseEndsTheContextWithErrLost, TestHold_EachKind_Partition
 //	on the monotonic and on the wall clock                              | TestWatchdog_WallClockJumpClosesDone, TestHold_ErrLooksAtTheClock, TestHold_ReleaseLooksAtTheClock
 //	If a lock is deleted or forced away                                 | TestHold_EachKind_DeletedForcedOrTaken, TestWatchdog_ForcedLockIsNoticedByMessage
-//	the holder never appears in Redis again                             | TestHold_EachKind_OperationLandsLate, TestRelease_FirstExecutionIsLost
-//	a hold whose lease has expired                                      | TestHold_RaisedWithoutAnAnswer, TestWatchdog_SurvivesThreeFailedRenewals
+//	the holder never appears in Redis again                             | TestHold_EachKind_OperationLandsLate, TestRelease_OfAStolenLockIsALoss
+//	a hold whose lease has expired                                      | TestHold_LeaseRaisedWithoutAnAnswer, TestWatchdog_SurvivesThreeFailedRenewals
 //	A client frees only locks that it holds                             | TestRelease_EachKind_TwiceOrLate, TestRelease_Unanswered
 //	The lock of a process that died                                     | TestHold_PausedProcess, TestHold_EachKind_PausedProcess
-//	without a wait time, as in a release                                | TestRelease_Unanswered, TestRelease_UnansweredGoesOnForTheLongestLease, TestRelease_AndOthersBehindASlowCommandHaveTheirTime
-//	the lock ended under its holder                                     | TestHold_OperationsOfALostLock, TestRefused_LostInBetweenIsALoss
+//	without a wait time, as in a release                                | TestRelease_Unanswered, TestRelease_UnansweredGoesOnForTheLongestLease, TestRelease_BehindASlowCommandHasItsFullTime
+//	the lock ended under its holder                                     | TestHold_OperationsOfALostLock, TestRefused_LostBeforeTheResend
 //	only the cause with which the context of a hold ends at its release | TestRelease_EndsTheContextWithErrReleased
-//	released twice, or never held                                       | TestRelease_ConcurrentlyIsDoneOnce, TestRelease_EachKind_TwiceOrLate
+//	released twice, or never held                                       | TestRelease_ConcurrentCallsReleaseOnce, TestRelease_EachKind_TwiceOrLate
 //	[Hold.Handover] for work                                            | TestHandover_MovesTheHold, TestHandover_LossEndsTheNewContext
 //	If a Hold is garbage-collected                                      | TestLeak_StopsRenewingAndIsReported, TestLeak_NotWhileAContextIsAlive
 //	Shut down in order                                                  | TestClose_WaitsForHoldsAndTheirRelease, TestClose_LeavesTheKeysOfHoldsThatDoNotEnd, TestClose_ReleaseUnderWay
 //	Exclusion of code that ignores its context                          | TestHold_PausedProcess
-//	All held locks of a client share                                    | TestWatchdog_TenThousandLocksFewRoundTripsNoGoroutines, TestHold_Memory, TestClient_LeaksNothing
-//	Renewals that are due at the same time                              | TestWatchdog_TenThousandLocksFewRoundTripsNoGoroutines
+//	All held locks of a client share                                   | TestWatchdog_TenThousandLocks, TestHold_Memory, TestClient_LeaksNothing
+//	Renewals that are due at the same time                              | TestWatchdog_TenThousandLocks
 //	the first panic of each function of an observer                     | TestObservers_PanicIsReportedOnce
 package holding

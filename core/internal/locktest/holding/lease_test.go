@@ -12,7 +12,7 @@ import (
 
 // The answer to a command that raises the lease may arrive after the end of the old lease. The lock is lost then, and
 // does not stay in Redis for the new lease.
-func TestHold_RaisedTooLate(t *testing.T) {
+func TestHold_LeaseRaisedTooLate(t *testing.T) {
 	t.Parallel()
 	for name, raise := range map[string]func(lock core.Lock, ctx context.Context, hold *core.Hold) error{
 		"by a re-entry": func(lock core.Lock, ctx context.Context, _ *core.Hold) error {
@@ -47,7 +47,7 @@ func TestHold_RaisedTooLate(t *testing.T) {
 
 // A command that raises the lease may have no answer. When the old lease ends, the lock is lost, and does not stay in
 // Redis for the new lease.
-func TestHold_RaisedWithoutAnAnswer(t *testing.T) {
+func TestHold_LeaseRaisedWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		lease  core.AcquireOption // the zero value: renewed

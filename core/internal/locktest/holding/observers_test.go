@@ -65,7 +65,7 @@ func TestObservers_OrderAndNestingOfOneHold(t *testing.T) {
 	})
 }
 
-func TestObservers_WhatEachEventCarries(t *testing.T) {
+func TestObservers_EventData(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.Recorder{}
@@ -239,7 +239,7 @@ func TestObservers_NilIsAnError(t *testing.T) {
 }
 
 // A function that an observer does not have is not called.
-func TestObservers_OfNothing(t *testing.T) {
+func TestObservers_WithoutFunctions(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithObserver(&core.Observer{})).Lock("k"))

@@ -217,7 +217,7 @@ func TestRefresh_OfAMultiLockStopsEveryRenewal(t *testing.T) {
 	})
 }
 
-func TestRefresh_OfAnInnerHoldNeverLowersTheOuters(t *testing.T) {
+func TestRefresh_OfAnInnerHoldNeverLowersTheOuterLease(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		l := b.Locks().Lock("k")

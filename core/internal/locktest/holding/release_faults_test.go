@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// In TestRelease_FirstExecutionIsLost the first execution answers "not mine". That is a loss, however long the reply
+// In TestRelease_OfAStolenLockIsALoss the first execution answers "not mine". That is a loss, however long the reply
 // takes.
-func TestRelease_FirstExecutionIsLost(t *testing.T) {
+func TestRelease_OfAStolenLockIsALoss(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
 	locks := r.Behind(locktest.Patient)
@@ -139,7 +139,7 @@ func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 }
 
 // The client corrects the count after an inner release that Redis has not confirmed.
-func TestRelease_InnerUnansweredIsPutRight(t *testing.T) {
+func TestRelease_InnerUnansweredIsCorrected(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()

@@ -75,7 +75,7 @@ func TestRelease_EndsTheContextWithErrReleased(t *testing.T) {
 	})
 }
 
-func TestRelease_ConcurrentlyIsDoneOnce(t *testing.T) {
+func TestRelease_ConcurrentCallsReleaseOnce(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))

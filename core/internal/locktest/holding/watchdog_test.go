@@ -134,7 +134,7 @@ func TestWatchdog_ScriptFlushOnAServer(t *testing.T) {
 	})
 }
 
-func TestWatchdog_TheSameLeaseAsConfigured(t *testing.T) {
+func TestWatchdog_TakesTheConfiguredLease(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithWatchdog(time.Hour)).Lock("k"))
@@ -144,7 +144,7 @@ func TestWatchdog_TheSameLeaseAsConfigured(t *testing.T) {
 }
 
 // A key that is overwritten ends its hold, but not the holds that the same script renews.
-func TestWatchdog_OverwrittenKeyEndsItsHoldOnly(t *testing.T) {
+func TestWatchdog_OverwrittenKeyEndsOnlyItsHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()

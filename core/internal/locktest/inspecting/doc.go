@@ -3,6 +3,6 @@
 //
 //	promise                                        | tests
 //	If a lock is deleted or forced away            | TestEvict_OwnHolder, TestForceRelease_FreesAndWakes
-//	A client frees only locks that it holds        | TestEvict_OnlyFromAHolder, TestEvict_OthersKeepIt
-//	the lock is neither held nor known to be taken | TestLocks_RedisIsAway
+//	A client frees only locks that it holds        | TestEvict_OnlyFromAHolder, TestEvict_OtherHoldersKeepTheLock
+//	the lock is neither held nor known to be taken | TestLocks_RedisIsDown
 package inspecting

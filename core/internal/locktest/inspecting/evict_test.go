@@ -96,7 +96,7 @@ func TestEvict_OnlyFromAHolder(t *testing.T) {
 
 // If a lock has several holders, only the given holders lose it: readers, readers inside a writer, permits, and
 // holders beyond the number that an entry lists.
-func TestEvict_OthersKeepIt(t *testing.T) {
+func TestEvict_OtherHoldersKeepTheLock(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks, operator := b.Locks(), b.Locks()

@@ -133,7 +133,7 @@ func TestLocks_MasterChanges(t *testing.T) {
 
 // If a server restarts in the middle of a list, the list starts again at its beginning, because the cursor belongs to
 // the old process.
-func TestLocks_ServerIsStartedAnew(t *testing.T) {
+func TestLocks_ServerRestarts(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.StartDurable(t)
 	want := heldByStranger(t, srv.Client(), 500)
@@ -169,7 +169,7 @@ func TestLocks_Sentinel(t *testing.T) {
 }
 
 // If Redis is away, Locks returns an error. The same page can be requested again when Redis is back.
-func TestLocks_RedisIsAway(t *testing.T) {
+func TestLocks_RedisIsDown(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	locks := locktest.NewClient(t, srv.Client(), core.WithBackendTimeout(time.Second))

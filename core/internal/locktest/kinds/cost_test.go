@@ -239,7 +239,7 @@ func TestCountDownLatch_CommandsOfAHundredWaiters(t *testing.T) {
 }
 
 // Thousands of readers or permits are renewed by one command per hundred, and have no goroutine each.
-func TestKinds_ThousandsFewRoundTripsNoGoroutines(t *testing.T) {
+func TestKinds_ThousandsOfHolders(t *testing.T) {
 	t.Parallel()
 	const n, atOnce = 2_000, 50
 	for name, lock := range map[string]func(c *core.Client, i int) core.Lock{

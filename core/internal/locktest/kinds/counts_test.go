@@ -87,7 +87,7 @@ func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 
 // Every acquisition sets the number with which a semaphore was made, so another number would not last. Methods that
 // set a number are refused without a command.
-func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
+func TestPermitSemaphore_NumberSetTwice(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, sent := b.Counted()

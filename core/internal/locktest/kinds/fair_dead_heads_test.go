@@ -24,7 +24,7 @@ func hangInQueue(b *locktest.Redis, key string) (stop func()) {
 
 // A waiter passes over a hanging thread of Redisson after half a minute, even if the waiter is far from Redis and
 // looks less often. Then the half minute may start again once.
-func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
+func TestFair_FarWaiterBehindAHangingThread(t *testing.T) {
 	t.Parallel()
 	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond, time.Second} {
 		locktest.ParallelBubble(t, rtt.String(), func(t *testing.T, b *locktest.Redis) {
@@ -47,7 +47,7 @@ func TestFair_FarWaiterBehindOneThatHangs(t *testing.T) {
 }
 
 // Callers with one attempt pass over a hanging thread, too.
-func TestFair_SeldomCallersBehindOneThatHangs(t *testing.T) {
+func TestFair_RareCallersBehindAHangingThread(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 20 * time.Second} {
 		locktest.ParallelBubble(t, every.String(), func(t *testing.T, b *locktest.Redis) {
@@ -146,7 +146,7 @@ func TestFair_ManyDeadHeads(t *testing.T) {
 }
 
 // A waiter that is far from Redis also passes over a waiter of this library that has died or hangs.
-func TestFair_FarWaiterBehindADeadOne(t *testing.T) {
+func TestFair_FarWaiterBehindADeadWaiter(t *testing.T) {
 	t.Parallel()
 	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond} {
 		for _, hangs := range []bool{false, true} {
@@ -210,7 +210,7 @@ func refusedOnce(t *testing.T, locks *core.Client, key string) {
 
 // Waiters have died, and no client waits behind them. Callers come now and then, with one attempt or a short wait.
 // The third of them gets the lock at the latest, although no client looked in between.
-func TestFair_DeadHeadsAndSeldomCallers(t *testing.T) {
+func TestFair_DeadHeadsAndRareCallers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ wait, every time.Duration }{
 		{0, 1200 * time.Millisecond},
@@ -289,7 +289,7 @@ func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 
 // A waiter without channels looks only every 0.5 s. Callers with one attempt do not pass it over, however often they
 // come.
-func TestFair_SeldomLookingHeadKeepsItsPlace(t *testing.T) {
+func TestFair_HeadThatPollsRarelyKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{100 * time.Millisecond, 2 * time.Second} {
 		locktest.ParallelBubble(t, fmt.Sprint(every), func(t *testing.T, b *locktest.Redis) {
@@ -321,7 +321,7 @@ func TestFair_SeldomLookingHeadKeepsItsPlace(t *testing.T) {
 // A thread of Redisson waits, has the lock, and waits again under the same name. Callers with one attempt look at the
 // start of its turn, before or after it listens, and find the lock free each time. Earlier absences of the thread do
 // not count.
-func TestFair_BusyRedissonAndSeldomCallers(t *testing.T) {
+func TestFair_BusyRedissonAndRareCallers(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{0, time.Second, 2 * time.Second, 20 * time.Second} {
 		for _, listens := range []bool{true, false} {
@@ -353,7 +353,7 @@ func TestFair_BusyRedissonAndSeldomCallers(t *testing.T) {
 }
 
 // The clock of the server goes back after a head was noted as missing. The head is still passed over soon.
-func TestFair_NotesOfTimesToCome(t *testing.T) {
+func TestFair_NotesFromTheFuture(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))

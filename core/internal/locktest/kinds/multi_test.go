@@ -103,7 +103,7 @@ func TestMultiLock_WaitTimeIsAnUpperBound(t *testing.T) {
 }
 
 // A slow Redis has refused the keys together. The wait ends while the client attempts them one by one.
-func TestMultiLock_WaitOverInMidAttemptIsBusy(t *testing.T) {
+func TestMultiLock_WaitEndsDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("b", locktest.Stranger, time.Hour)
@@ -119,7 +119,7 @@ func TestMultiLock_WaitOverInMidAttemptIsBusy(t *testing.T) {
 	})
 }
 
-func TestMultiLock_WaitsInLineAndIsWoken(t *testing.T) {
+func TestMultiLock_WaitsInTheQueueAndIsWoken(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -185,7 +185,7 @@ func TestMultiLock_OppositeOrdersDoNotDeadlock(t *testing.T) {
 	})
 }
 
-func TestMultiLock_PartAlreadyOwnedIsReentered(t *testing.T) {
+func TestMultiLock_ReentersAHeldKey(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.Recorder{}
@@ -301,7 +301,7 @@ func TestMultiLock_LossOfOneKeyEndsTheHold(t *testing.T) {
 
 func second[A, B any](_ A, b B) B { return b }
 
-func TestMultiLock_DoesNotOvertakeALineForEver(t *testing.T) {
+func TestMultiLock_GetsItsTurnBesideBusyCallers(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -376,7 +376,7 @@ func TestMultiLock_RefusalAtTheEndOfTheWait(t *testing.T) {
 
 // If Redis falls silent while a MultiLock has keys to give back, its caller still returns by the end of the wait
 // time, of its context, or of the backend timeout.
-func TestMultiLock_RollBackKeepsToTheTime(t *testing.T) {
+func TestMultiLock_RollBackEndsInTime(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(time.Second))
@@ -405,7 +405,7 @@ func TestMultiLock_RollBackKeepsToTheTime(t *testing.T) {
 
 // If the re-entry of one key fails, the re-entries of the other keys are taken back. If such a re-entry has become
 // the last hold of its key, the key is freed.
-func TestMultiLock_TakesItsEntriesBack(t *testing.T) {
+func TestMultiLock_TakesBackItsReentries(t *testing.T) {
 	t.Parallel()
 	for name, outerReleased := range map[string]bool{"outer held": false, "outer released": true} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {

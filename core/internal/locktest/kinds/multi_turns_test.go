@@ -125,7 +125,7 @@ func besideRedisson(t *testing.T, ctx context.Context, b *locktest.Redis, locks 
 // Redisson's MultiLock holds its keys while it waits. The MultiLock of this library does not, so the two do not block
 // each other. Commands of Redisson take some time here; otherwise chance would decide which of two waiters is first
 // that are woken at the same instant.
-func TestMultiLock_BesideRedissonsInAnotherOrder(t *testing.T) {
+func TestMultiLock_BesideRedissonMultiLocks(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -160,7 +160,7 @@ func (w slowWay) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // The two libraries do not block each other on a real server either. With three callers on each side, a thread of
 // Redisson has its first key nearly all the time. Only a lasting conflict differs from a slow machine.
-func TestMultiLock_BesideRedissonsOnAServer(t *testing.T) {
+func TestMultiLock_BesideRedissonMultiLocksOnAServer(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
 	ctx, stop := context.WithCancel(t.Context())

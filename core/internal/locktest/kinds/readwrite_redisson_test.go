@@ -194,7 +194,7 @@ func TestReadWrite_Downgrade(t *testing.T) {
 }
 
 // An inner read lock never shortens the lease of the write lock, nor the other way round, and both are renewed.
-func TestReadWrite_InnerReaderAndWriterHaveLeasesOfTheirOwn(t *testing.T) {
+func TestReadWrite_InnerReaderAndWriterHaveSeparateLeases(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()

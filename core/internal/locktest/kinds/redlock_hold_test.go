@@ -43,7 +43,7 @@ func TestRedlock_IsLostWithItsMajority(t *testing.T) {
 }
 
 // The release succeeds although a minority of the servers has lost the lock, or has another holder.
-func TestRedlock_ReleaseWithoutALostMinority(t *testing.T) {
+func TestRedlock_ReleaseAfterLosingAMinority(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{false, true} {
 		locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -77,7 +77,7 @@ func TestRedlock_ReleaseFindsItLost(t *testing.T) {
 }
 
 // If a server does not confirm the release, the release is an error, and the server is cleared up later.
-func TestRedlock_ReleaseThatIsNotConfirmed(t *testing.T) {
+func TestRedlock_UnconfirmedRelease(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
 		_, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", locktest.BehindEach(t, servers)...))

@@ -249,7 +249,7 @@ func TestRedlock_WaiterIsWoken(t *testing.T) {
 }
 
 // A caller waits for another holder on one server only while other servers are taken, too.
-func TestRedlock_WaitingAtOneServerIsNotForThatOne(t *testing.T) {
+func TestRedlock_WaitsOnlyWhileOtherServersAreTaken(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
 		for _, s := range servers {

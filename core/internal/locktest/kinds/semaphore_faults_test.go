@@ -253,7 +253,7 @@ func TestSemaphores_Outage(t *testing.T) {
 
 // Messages of other clients do not make holders ask Redis: a release costs one script, however many holders there
 // are.
-func TestPermitSemaphore_MessagesAskNothing(t *testing.T) {
+func TestPermitSemaphore_MessagesCauseNoQuestions(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, sent := b.Counted()

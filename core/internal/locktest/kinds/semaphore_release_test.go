@@ -129,7 +129,7 @@ func TestPermitSemaphore_ReleasePermitThatIsNotHeld(t *testing.T) {
 }
 
 // If the semaphore has fewer permits than are taken, a permit that is given back is not free, and no message is sent.
-func TestPermitSemaphore_ReleasePermitOfFewer(t *testing.T) {
+func TestPermitSemaphore_ReleasePermitBeyondTheNumber(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
 		b := locktest.PermitsOf(bed)

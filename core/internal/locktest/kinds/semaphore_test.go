@@ -139,7 +139,7 @@ func TestPermitSemaphore_SharedWithRedisson(t *testing.T) {
 }
 
 // A permit of Redisson without a lease time never expires.
-func TestPermitSemaphore_BehindOneThatNeverEnds(t *testing.T) {
+func TestPermitSemaphore_BehindAPermitWithoutALease(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
 		b := locktest.PermitsOf(bed)

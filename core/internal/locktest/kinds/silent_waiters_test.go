@@ -98,7 +98,7 @@ func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
 
 // A waiter of a fair lock without messages keeps its place. No later waiter overtakes it, and the lock is free for at
 // most 0.5 s until it looks.
-func TestFair_WithoutMessagesItKeepsItsPlace(t *testing.T) {
+func TestFair_SilentWaiterKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		fair := locktest.KindsOnOneServer()[slices.IndexFunc(locktest.KindsOnOneServer(), func(m locktest.Kind) bool { return m.Name == "fair" })]

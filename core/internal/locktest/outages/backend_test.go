@@ -81,7 +81,7 @@ func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
 }
 
 // A permanently silent Redis is an outage even if no caller waits as long as the backend timeout.
-func TestBackend_AnOutageThatOnlyShortWaitsMeet(t *testing.T) {
+func TestBackend_OutageSeenOnlyByShortWaits(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy, obs := recordBackend(t, b)

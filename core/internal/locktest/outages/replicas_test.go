@@ -226,7 +226,7 @@ func TestReplicas_QuestionIsRefused(t *testing.T) {
 }
 
 // A replica that is gone may become the next master, so it still counts.
-func TestReplicas_AcknowledgedThenGoneCount(t *testing.T) {
+func TestReplicas_GoneReplicasCount(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 2)
 	all := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
@@ -259,7 +259,7 @@ func TestReplicas_AcknowledgedThenGoneCount(t *testing.T) {
 
 // If a client asks for more replicas than exist, the acquisition fails, and the error says why. AcksAll without
 // replicas is satisfied.
-func TestReplicas_MoreThanThereAre(t *testing.T) {
+func TestReplicas_MoreThanExist(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	locks := locktest.NewClient(t, srv.Client(), core.WithReplicaAcks(core.Acks(1), ackTime))
@@ -278,7 +278,7 @@ func TestReplicas_MoreThanThereAre(t *testing.T) {
 }
 
 // A new replica counts within a second.
-func TestReplicas_NewOnesCount(t *testing.T) {
+func TestReplicas_NewReplicasCount(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
 	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
@@ -298,7 +298,7 @@ func TestReplicas_NewOnesCount(t *testing.T) {
 
 // A renewal that too few replicas acknowledge has failed. The hold is lost in time although the master has renewed
 // it.
-func TestReplicas_HoldIsLostWithoutThem(t *testing.T) {
+func TestReplicas_HoldIsLostWithoutAcknowledgements(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
 	watchdog := locktest.Unhurried(4500 * time.Millisecond)

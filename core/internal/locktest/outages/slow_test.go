@@ -178,7 +178,7 @@ func TestSlow_EveryFreeLockIsAcquiredInACluster(t *testing.T) {
 }
 
 // A fast Redis becomes slow under a client, and a slow Redis becomes fast.
-func TestSlow_FromOneMomentToTheNext(t *testing.T) {
+func TestSlow_SuddenChange(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		way, rdb := faultproxy.Far(t, b.Client, 0)
@@ -194,7 +194,7 @@ func TestSlow_FromOneMomentToTheNext(t *testing.T) {
 
 // A Redis that takes longer than the backend timeout is down. A caller learns that within the backend timeout, also
 // if Redis was slow before, whatever the wait time.
-func TestSlow_SilenceIsStillKnown(t *testing.T) {
+func TestSlow_SilenceIsStillNoticed(t *testing.T) {
 	t.Parallel()
 	for name, warm := range map[string]bool{"cold": false, "warm": true} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
@@ -307,7 +307,7 @@ func TestSlow_NoConnection(t *testing.T) {
 
 // Some proxies close connections whose first command is not a handshake. Locks work behind such a proxy, before and
 // after an outage.
-func TestSlow_ProxyThatHangsUpOnStrangers(t *testing.T) {
+func TestSlow_ProxyThatRequiresAHandshake(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		way, slow := faultproxy.Far(t, b.Client, 600*time.Millisecond)

@@ -234,7 +234,7 @@ func TestSubscription_SilentConnectionIsReplaced(t *testing.T) {
 
 // The server ends a subscription by itself. The client subscribes again at once, and the waiter attempts, because it
 // may have missed a message.
-func TestSubscription_EndedByTheServerIsAskedForAgain(t *testing.T) {
+func TestSubscription_EndedByTheServerIsRenewed(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		server := newMeddled(b)

@@ -145,7 +145,7 @@ func TestTurns_IdleListenersCostLittle(t *testing.T) {
 
 // A process that is alone does not subscribe, also when it leaves the lock free now and then. The messages of its
 // releases do not come back to it.
-func TestTurns_AloneDoesNotSubscribe(t *testing.T) {
+func TestTurns_LoneProcessDoesNotSubscribe(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		ctx, cancel := context.WithCancel(t.Context())

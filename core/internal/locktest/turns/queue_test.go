@@ -66,7 +66,7 @@ func TestQueue_FirstComeFirstServed(t *testing.T) {
 	})
 }
 
-func TestQueue_BehindAForeignHolderToo(t *testing.T) {
+func TestQueue_BehindAForeignHolder(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -358,7 +358,7 @@ func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 
 // A caller in another process needs a millisecond longer than callers of this process. Without a pause after a run it
 // would find the lock taken every time.
-func TestHandOff_StandBackLetsASlowerProcessIn(t *testing.T) {
+func TestHandOff_PauseLetsASlowerProcessIn(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		near := b.Locks()
@@ -422,7 +422,7 @@ func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 	}
 }
 
-func TestWait_EndOfTheLeaseIsWaitedForExactly(t *testing.T) {
+func TestWait_EndsExactlyWithTheLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, 1234*time.Millisecond)
@@ -435,7 +435,7 @@ func TestWait_EndOfTheLeaseIsWaitedForExactly(t *testing.T) {
 	})
 }
 
-func TestWait_WakesKeepTheRemainingWait(t *testing.T) {
+func TestWait_WakingKeepsTheRemainingWait(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, time.Hour)
@@ -570,7 +570,7 @@ func TestQueue_IsFairAmongLocalCallers(t *testing.T) {
 
 // Redis falls silent while callers wait for one key. None of them gets ErrNotAcquired, and they do not wait for the
 // backend timeout one after the other.
-func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
+func TestQueue_OutageIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
@@ -597,7 +597,7 @@ func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
 }
 
 // The wait ends between two polls, after a caller of another key has found Redis silent.
-func TestQueue_WaitOverWhileRedisIsGone(t *testing.T) {
+func TestQueue_WaitEndsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(100 * time.Millisecond))
