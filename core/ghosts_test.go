@@ -27,7 +27,7 @@ func TestReaper_ForbiddenKeyStopsNoOther(t *testing.T) {
 		locktest.Must(t, b.HSet(t.Context(), key, field, 1).Err())
 		locktest.Must(t, b.Expire(t.Context(), key, time.Hour).Err())
 	}
-	locktest.Eventually(t, "what may be cleared up to be", func() bool { return b.Exists(t.Context(), "ok1", "ok2").Val() == 0 })
+	locktest.Eventually(t, "the other keys to be cleared up", func() bool { return b.Exists(t.Context(), "ok1", "ok2").Val() == 0 })
 	if b.Exists(t.Context(), "forbidden").Val() == 0 {
 		t.Error("the forbidden key is gone")
 	}

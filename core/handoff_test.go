@@ -146,7 +146,7 @@ func leaseOrMinute(lease time.Duration) core.AcquireOption {
 	return core.LeaseTime(lease)
 }
 
-// goesOn wants the waiters to get the lock one after the other, one at a time, and nothing to be left at the end.
+// goesOn checks that the waiters get the lock one after the other, one at a time, and that nothing is left at the end.
 // They come in the order of the queue, except the chosen waiter, which may return to the queue late.
 func (h *handoff) goesOn(waiting []<-chan locktest.Outcome) {
 	h.T.Helper()
@@ -298,7 +298,7 @@ func TestHandOff_LockTakenAwayAfter(t *testing.T) {
 			locktest.AwaitWaiters(t, locks, 1)
 			rule := r.Proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "handoff", "k")))
 			done := locktest.GoRelease(hold)
-			locktest.WithinASecond(t, "handed over", func() bool {
+			locktest.WithinASecond(t, "the hand-off", func() bool {
 				return rule.Hits() == 1 && !r.Client.HExists(t.Context(), "k", hold.Field()).Val()
 			})
 			meddle(r, other)
@@ -307,13 +307,13 @@ func TestHandOff_LockTakenAwayAfter(t *testing.T) {
 			locktest.Must(t, <-done)
 			o := locktest.Got(r.T, got) // the holder cannot know that yet
 			locktest.AwaitEnd(t, o.Ctx)
-			locktest.WantAtMost(t, "finding out", time.Since(granted), watchdog/3)
+			locktest.WantAtMost(t, "learning of the loss", time.Since(granted), watchdog/3)
 			locktest.WantEnded(t, o.Ctx, core.ErrLost)
 			locktest.WantErr(t, o.Hold.Release(t.Context()), core.ErrLost)
 			if name == "stolen" {
 				r.WantHolder("k", locktest.Stranger)
 			} else if r.Has("k") {
-				t.Error("rose from the dead")
+				t.Error("the key exists again")
 			}
 		})
 	}

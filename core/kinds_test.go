@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The grant of an attempt beside the queue arrives while a caller waits for the same name as another kind. The waiter
+// The grant of an attempt outside the queue arrives while a caller waits for the same name as another kind. The waiter
 // is refused, and not handed a lock of the wrong kind.
 func TestKinds_WaiterOfAnotherKindIsRefusedWhenAGrantArrives(t *testing.T) {
 	t.Parallel()

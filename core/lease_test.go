@@ -180,7 +180,7 @@ func TestWatchdog_WallClockJumpWithinTheLeaseClosesDone(t *testing.T) {
 	})
 }
 
-// wantEndsSoon wants a lock to be lost, and its holder notified, within about a second.
+// wantEndsSoon checks that a lock is lost, and its holder notified, within about a second.
 func wantEndsSoon(t *testing.T, ctx context.Context) {
 	t.Helper()
 	start := time.Now()
@@ -228,6 +228,6 @@ func TestHold_ReleaseLooksAtTheClock(t *testing.T) {
 		core.EndLeaseOnWallClock(hold)
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		locktest.WantErr(t, context.Cause(ctx), core.ErrLost)
-		locktest.WantSame(t, "commands about a lock that may be another's", sent.Hits()-before, 0)
+		locktest.WantSame(t, "commands about a lock that another client may hold", sent.Hits()-before, 0)
 	})
 }

@@ -205,7 +205,7 @@ func TestMultiLock_WaitTimeIsForAllKeys(t *testing.T) {
 			t.Errorf("got %+v, want b", e)
 		}
 		if took < 900*time.Millisecond || took > 901*time.Millisecond {
-			t.Errorf("took %s", took)
+			t.Errorf("the wait took %s", took)
 		}
 		locktest.Pass(time.Millisecond)
 		b.WantGone("a")

@@ -70,7 +70,7 @@ func TestReaper_Ends(t *testing.T) {
 	})
 }
 
-// One of many that land late is found and cleared up soon, however old it is.
+// A field that lands late among many is found and cleared up soon, however old it is.
 func TestReaper_FindsWhatLandsLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

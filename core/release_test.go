@@ -140,8 +140,8 @@ func TestRefused_HandOffGivesTheWholeLease(t *testing.T) {
 	})
 }
 
-// entered re-enters a lock n times.
-func entered(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []*core.Hold) {
+// reenter re-enters a lock n times.
+func reenter(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []*core.Hold) {
 	t.Helper()
 	for range n {
 		_, hold := locktest.MustAcquire(t, ctx, lock)
@@ -173,7 +173,7 @@ func TestRelease_BehindASlowCommandHasItsFullTime(t *testing.T) {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			locks, proxy := b.BehindAProxy() // with a backend timeout of a second
 			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
-			inner := entered(t, ctx, locks.Lock("k"), 5)
+			inner := reenter(t, ctx, locks.Lock("k"), 5)
 			start := time.Now()
 			slowly(t, proxy, inner, func() {
 				time.AfterFunc(busy, proxy.AnswerError(locktest.Scripts, locktest.Passing()[0]).Remove)
@@ -194,7 +194,7 @@ func TestRelease_BehindASlowCommandGivesTheWholeLease(t *testing.T) {
 		locks, proxy := b.BehindAProxy()
 		core.LetRunsLast(locks)
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
-		inner := entered(t, ctx, locks.Lock("k"), 5)
+		inner := reenter(t, ctx, locks.Lock("k"), 5)
 		next := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(lease))
 		locktest.AwaitWaiters(t, locks, 1)
 		slowly(t, proxy, inner, func() {})

@@ -27,7 +27,7 @@ type Kind struct {
 	HasPermits  bool
 	IsUntagged  bool // the names of its keys have no braces
 
-	// The operations that are about several keys, which have to be on one node.
+	// Whether taking, renewing or giving back uses several keys, which have to be on one node.
 	TakesSeveral, RenewsSeveral, GivesSeveral bool
 
 	take, want func(ctx context.Context, locks *core.Client, key string) (Taken, error) // where Lock is nil

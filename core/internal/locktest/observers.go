@@ -12,7 +12,7 @@ import (
 // Event is one call of a Recorder.
 type Event struct {
 	Name string          // "acquire start", "contention", "acquire end", "hold start", "hold end", "renewal", "loss", "leak"
-	Ctx  context.Context //nolint:containedctx // what the observer got
+	Ctx  context.Context //nolint:containedctx // that the observer was called with
 	Data any
 }
 
@@ -138,7 +138,7 @@ func (r *Recorder) Outcomes() (all []core.Outcome) {
 	return all
 }
 
-// BackendRecorder records the changes of the state of Redis that observers hear of.
+// BackendRecorder records the changes of the state of Redis of which observers are notified.
 type BackendRecorder struct {
 	mu     sync.Mutex
 	events []core.BackendChange

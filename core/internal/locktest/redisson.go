@@ -44,7 +44,7 @@ const (
 	PermitForEver = "922337203685477"
 )
 
-// Take writes a lock as Redisson does, whoever has it.
+// Take writes a lock as Redisson does, even if another client holds it.
 func (b *Redis) Take(key, field string, lease time.Duration) {
 	b.T.Helper()
 	_, err := b.TxPipelined(context.Background(), func(p redis.Pipeliner) error {
@@ -56,10 +56,10 @@ func (b *Redis) Take(key, field string, lease time.Duration) {
 	Must(b.T, err)
 }
 
-// Steal takes a lock for Stranger, whoever has it.
+// Steal takes a lock for Stranger, even if another client holds it.
 func (b *Redis) Steal(key string) { b.T.Helper(); b.Take(key, Stranger, time.Hour) }
 
-// Free releases a lock as Redisson does, whoever has it.
+// Free releases a lock as Redisson does, whichever client holds it.
 func (b *Redis) Free(key string) {
 	b.T.Helper()
 	err := b.Eval(context.Background(), `redis.call('del', KEYS[1]); redis.call('publish', KEYS[2], '0'); return 1`,
@@ -411,7 +411,7 @@ func (b *Redis) QueueDeadline(key, field string) time.Time {
 	return time.UnixMilli(int64(ms))
 }
 
-// FreeFair releases a fair lock as Redisson does, whoever has it.
+// FreeFair releases a fair lock as Redisson does, whichever client holds it.
 func (b *Redis) FreeFair(key string) {
 	b.T.Helper()
 	Must(b.T, b.Del(context.Background(), key).Err())

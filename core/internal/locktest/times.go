@@ -86,7 +86,7 @@ const HangTimeout = 5 * time.Minute
 // Slack is added to a bound on real time on any machine.
 const Slack = 2 * time.Second
 
-// Eventually polls until ok, and fails the test after HangTimeout.
+// Eventually polls until ok returns true, and fails the test after HangTimeout.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -114,7 +114,7 @@ func EventuallyCollected(t *testing.T, what string, ok func() bool) {
 	})
 }
 
-// WithinASecond polls until ok, and fails the test after a second: a failed Acquire may leave keys for that long.
+// WithinASecond polls until ok returns true, and fails the test after a second: a failed Acquire may leave keys for that long.
 func WithinASecond(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Measured(time.Second)); !ok(); time.Sleep(200 * time.Microsecond) { // a poll with a bound, not a guess

@@ -71,7 +71,7 @@ func WantErr(t *testing.T, err error, sentinels ...error) {
 	t.Helper()
 	for line := range strings.Lines(fmt.Sprint(err)) {
 		if strings.Count(line, "core: ") > 1 {
-			t.Errorf("has the prefix of the package twice: %s", line)
+			t.Errorf("the prefix of the package appears twice: %s", line)
 		}
 	}
 	for _, want := range sentinels {

@@ -116,7 +116,7 @@ func TestAcquire_ErrorReturnsTheContextAndANilHold(t *testing.T) {
 }
 
 // An Acquire that ends by a deadline or a cancel, in any phase, returns at once with the matching cause and leaves
-// nothing. go-redis may or may not end commands with their context.
+// nothing in Redis. go-redis may or may not end commands with their context.
 func TestAcquire_DeadlineAndCancelMatchTheirCause(t *testing.T) {
 	t.Parallel()
 	for _, contextTimeout := range []bool{false, true} {
@@ -309,7 +309,7 @@ func TestAcquire_WaitEndsDuringAnAttempt(t *testing.T) {
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(2*time.Second))
 		locktest.WantErr(t, err, core.ErrNotAcquired)
 		if errors.Is(err, core.ErrUnavailable) {
-			t.Errorf("got %v, want busy", err)
+			t.Errorf("got %v, want only ErrNotAcquired", err)
 		}
 		locktest.WantOK(t, locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }))
 	})
@@ -393,7 +393,7 @@ func cancelInMidAcquire(b *locktest.Redis, locksOf func(*core.Client) []core.Loc
 		locktest.WantErr(t, (<-g).Err, core.ErrNotAcquired, context.Canceled, cause)
 	}
 	if !executed {
-		held.Release() // they land now
+		held.Release() // the held commands land now
 	}
 	locktest.Pass(time.Second)
 	b.WantGone("a", "b", "c", "d")

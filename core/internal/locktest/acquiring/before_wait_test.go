@@ -43,7 +43,7 @@ func TestBeforeWait_NotCalledWithoutAWait(t *testing.T) {
 		locktest.MustRelease(t, inner)
 		locktest.MustRelease(t, hold)
 		if p.times != 0 {
-			t.Errorf("prepared %d times", p.times)
+			t.Errorf("prepared %d times, want once", p.times)
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 				time.Sleep(time.Second / 2) // in the time of the bubble
 				synctest.Wait()
 				if p.times != 1 {
-					t.Errorf("prepared %d times", p.times)
+					t.Errorf("prepared %d times, want once", p.times)
 				}
 				time.Sleep(10 * time.Second) // in the time of the bubble
 				locktest.MustRelease(t, hold)
@@ -88,7 +88,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 				if p.times != 1 {
-					t.Errorf("prepared %d times in the end", p.times)
+					t.Errorf("prepared %d times in the end, want once", p.times)
 				}
 				contentions := 0
 				for _, e := range obs.Names() {
@@ -232,7 +232,7 @@ func TestBeforeWait_Ends(t *testing.T) {
 				tt.end(cancel, locks)
 			}
 			locktest.WantErr(t, <-done, tt.want...)
-			locktest.WantSoon(t, "it took %s", start, 10*time.Second+time.Millisecond)
+			locktest.WantSoon(t, "the call took %s", start, 10*time.Second+time.Millisecond)
 			locktest.WantSame(t, "waiters left", locks.Stats().Waiters, 0)
 		})
 	}

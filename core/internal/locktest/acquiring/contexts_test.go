@@ -94,7 +94,7 @@ func TestFindThrough_IgnoresDetachedAndOtherRequests(t *testing.T) {
 			}
 		}
 		if free(t, p, stranger.Lock("k")) {
-			t.Error("a client without the finder finds the hold")
+			t.Error("a client without the finder has found the hold")
 		}
 		locktest.MustRelease(t, kept)
 		locktest.MustRelease(t, hold)

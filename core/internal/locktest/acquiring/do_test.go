@@ -101,7 +101,7 @@ func TestDo_LossIsJoinedWithTheHandlersError(t *testing.T) {
 		b.Del(t.Context(), "k")
 		locktest.WantErr(t, lose(nil), core.ErrLost)
 		b.Del(t.Context(), "k")
-		if err := lose(core.ErrLost); err != core.ErrLost { //nolint:errorlint // the error itself, said once
+		if err := lose(core.ErrLost); err != core.ErrLost { //nolint:errorlint // the same error, not joined with itself
 			t.Errorf("got %v", err)
 		}
 		b.WantHolders("k", map[string]string{locktest.Stranger: "1"})

@@ -13,7 +13,7 @@ import (
 )
 
 // An Acquire that ends by a deadline, a cancel or its wait time, before or after Redis has executed it, returns at
-// once. It leaves nothing, also after it has landed.
+// once. It leaves nothing in Redis, even after its command has landed.
 func TestAcquire_EachKind_LeftBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Millisecond
@@ -25,7 +25,7 @@ func TestAcquire_EachKind_LeftBeforeItsEnd(t *testing.T) {
 				opts = append(opts, core.LeaseTime(time.Minute))
 				o := <-locktest.GoAcquire(ctx, w.Mine, opts...)
 				if locktest.WantErr(t, o.Err, want); o.Took > after+5*time.Millisecond || o.Hold != nil {
-					t.Errorf("it took %s, with the hold %v", o.Took, o.Hold)
+					t.Errorf("the call took %s and returned the hold %v", o.Took, o.Hold)
 				}
 				locktest.Pass(2 * time.Second)
 				w.WantNothing("while it is held")
@@ -47,7 +47,7 @@ func TestAcquire_EachKind_LandsAfterItsCallerLeft(t *testing.T) {
 		_, hold := locktest.MustAcquire(w.T, w.T.Context(), newer)
 		locktest.MustRelease(w.T, hold)
 		if took := time.Since(start); took > time.Second {
-			w.T.Errorf("the next one took %s", took)
+			w.T.Errorf("the next acquisition took %s", took)
 		}
 	}
 	for order, run := range map[string]func(w *locktest.World, newer core.Lock, land func()){
@@ -97,12 +97,12 @@ func TestAcquire_EachKind_ReplyAfterTheLease(t *testing.T) {
 			if errors.Is(o.Err, core.ErrUnavailable) && w.Kind.Nodes > 1 {
 				locktest.Pass(time.Second)
 				w.WantFree()
-				return // a Redlock does not wait so long for one server
+				return // a Redlock does not wait that long for its servers
 			}
 			locktest.Must(t, o.Err)
 			locktest.WantAlive(t, o.Ctx)
 			if left := o.Hold.Remaining(); left <= 0 || w.HeldOn() < w.Kind.Nodes {
-				t.Errorf("%s remain, and it is on %d servers", left, w.HeldOn())
+				t.Errorf("%s remain, and the lock is on %d servers", left, w.HeldOn())
 			}
 			w.WantTaken()
 			locktest.MustRelease(t, o.Hold)

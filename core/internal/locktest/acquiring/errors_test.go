@@ -77,7 +77,7 @@ func (s *situation) close() {
 	_ = s.locks.Close(ctx)
 }
 
-// ending is a scene and the outcome of an operation in it.
+// ending is an operation in a situation, and its outcome.
 type ending struct {
 	before func(s *situation)
 	do     func(ctx context.Context, s *situation) error
@@ -228,13 +228,13 @@ func TestErrors_MatchOneOutcome(t *testing.T) {
 		"taken, of several": {lose, func(ctx context.Context, s *scene) error {
 			return acquire(ctx, s.locks.MultiLock("a", "k"), core.WaitTime(time.Second))
 		}, core.ErrNotAcquired},
-		"cancelled":                 {nil, func(ctx context.Context, s *scene) error { return acquire(cancelled(ctx), s.locks.Lock("other")) }, core.ErrNotAcquired},
-		"re-entry, lost":            {lose, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
-		"re-entry, known to be":     {known, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
-		"re-entry, with a child":    {known, func(ctx context.Context, s *scene) error { return acquire(cancelled(s.ctx), s.locks.Lock("k")) }, core.ErrLost},
-		"re-entry of several, lost": {lose, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.MultiLock("a", "k")) }, core.ErrLost},
-		"another lock under a lost": {known, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("other")) }, core.ErrNotAcquired},
-		"re-entry, lease over":      {func(*scene) { locktest.Pass(11 * time.Second) }, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
+		"cancelled":                      {nil, func(ctx context.Context, s *scene) error { return acquire(cancelled(ctx), s.locks.Lock("other")) }, core.ErrNotAcquired},
+		"re-entry, lost":                 {lose, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
+		"re-entry, known to be lost":     {known, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
+		"re-entry, with a child":         {known, func(ctx context.Context, s *scene) error { return acquire(cancelled(s.ctx), s.locks.Lock("k")) }, core.ErrLost},
+		"re-entry of several, lost":      {lose, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.MultiLock("a", "k")) }, core.ErrLost},
+		"another lock under a lost hold": {known, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("other")) }, core.ErrNotAcquired},
+		"re-entry, lease expired":        {func(*scene) { locktest.Pass(11 * time.Second) }, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
 		"re-entry of a lost lock": {func(s *scene) {
 			locktest.Pass(9500 * time.Millisecond)
 			s.proxy.HoldReply(faultproxy.Command("evalsha"))

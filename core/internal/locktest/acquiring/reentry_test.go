@@ -347,7 +347,7 @@ func TestReenter_SilentRedis_LaterCallersFailAtOnce(t *testing.T) {
 		first, second := locktest.GoAcquire(ctx, l, core.WaitTime(long)), locktest.GoAcquire(ctx, l)
 		for _, got := range []<-chan locktest.Outcome{first, second} {
 			locktest.WantOnly(t, (<-got).Err, core.ErrUnavailable, core.ErrNotAcquired)
-			locktest.WantSoon(t, "took %s", start, core.DefaultBackendTimeout)
+			locktest.WantSoon(t, "the call took %s", start, core.DefaultBackendTimeout)
 		}
 		for _, parent := range []context.Context{ctx, t.Context()} {
 			o := <-locktest.GoAcquire(parent, l, core.WaitTime(long))
@@ -365,7 +365,7 @@ func TestReenter_SilentRedis_LaterCallersFailAtOnce(t *testing.T) {
 	})
 }
 
-// A re-entry that Redis has executed, and whose replies are lost, is taken out of the count again.
+// If the replies of a re-entry are lost, the client takes the re-entry out of the count again.
 func TestReenter_UnansweredIsUndone(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -459,7 +459,7 @@ func TestRefresh_BehindAStuckCommand(t *testing.T) {
 		proxy.BlackHole(true)
 		start := time.Now()
 		locktest.WantErr(t, hold.Refresh(t.Context(), time.Hour), core.ErrUnavailable)
-		locktest.WantSoon(t, "took %s", start, core.DefaultBackendTimeout)
+		locktest.WantSoon(t, "the call took %s", start, core.DefaultBackendTimeout)
 		locktest.WantAlive(t, ctx)
 	})
 }

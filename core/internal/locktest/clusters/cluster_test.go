@@ -120,7 +120,7 @@ func clusterClassicWakeUp(t *testing.T, c *locktest.Cluster) {
 	locktest.WantOK(t, <-got)
 }
 
-// clusterWantWoken wants a message to wake a waiter behind a stranger. On a busy machine only the comparison counts:
+// clusterWantWoken checks that a message wakes a waiter behind a stranger. On a busy machine only the comparison counts:
 // without a message, the poll of the waiter finds the lock free later.
 func clusterWantWoken(t *testing.T, c *locktest.Cluster, locks *core.Client, publish func(key string), listening func(key string) bool) {
 	t.Helper()
@@ -130,12 +130,12 @@ func clusterWantWoken(t *testing.T, c *locktest.Cluster, locks *core.Client, pub
 		polled += clusterFreed(t, c, locks, fmt.Sprintf("silent:%d", i), func(string) {}, listening)
 	}
 	if woken > polled/2 {
-		t.Errorf("four times woken by a message took %s, by the poll %s", woken, polled)
+		t.Errorf("four waiters were woken after %s by messages and after %s by the poll", woken, polled)
 	}
 }
 
 // clusterFreed deletes a lock, calls publish, and returns how long its waiter goes on waiting. The key is new, so its
-// waiter subscribes, and looks once more, before it sleeps.
+// waiter subscribes, and attempts once more, before it sleeps.
 func clusterFreed(t *testing.T, c *locktest.Cluster, locks *core.Client, key string, publish func(key string), listening func(key string) bool) time.Duration {
 	t.Helper()
 	c.Redis.HSet(t.Context(), key, locktest.Stranger, 1)
@@ -144,7 +144,7 @@ func clusterFreed(t *testing.T, c *locktest.Cluster, locks *core.Client, key str
 	at := locktest.AcquiredAt(t, locks, key)
 	locktest.AwaitWaiters(t, locks, 1)
 	locktest.Eventually(t, "a subscription", func() bool { return listening(key) })
-	locktest.Eventually(t, "the look after it", func() bool { return clusterScripts(t, c, key) >= before+2 })
+	locktest.Eventually(t, "the attempt after the subscription", func() bool { return clusterScripts(t, c, key) >= before+2 })
 	freed := time.Now()
 	c.Redis.Del(t.Context(), key)
 	publish(key)
@@ -308,9 +308,9 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	_, _, err := locks.Lock("alpha").Acquire(t.Context())
 	locktest.WantErr(t, err, core.ErrUnavailable)
 	if errors.Is(err, core.ErrNotAcquired) {
-		t.Errorf("%v: down is taken for taken", err)
+		t.Errorf("%v: the error of a node that is down says that the lock is taken", err)
 	}
-	locktest.WantSoon(t, "known after %s", start, locktest.Measured(5*time.Second))
+	locktest.WantSoon(t, "the caller failed after %s", start, locktest.Measured(5*time.Second))
 	dead.Continue()
 	locktest.Eventually(t, "recovery", func() bool {
 		return locks.Lock("alpha").Do(t.Context(), nothing) == nil
@@ -329,7 +329,7 @@ func TestCluster_DownAtTheStart(t *testing.T) {
 	start := time.Now()
 	_, _, err := locks.Lock("k").Acquire(t.Context())
 	locktest.WantErr(t, err, core.ErrUnavailable)
-	locktest.WantSoon(t, "known after %s", start, locktest.Measured(5*time.Second))
+	locktest.WantSoon(t, "the caller failed after %s", start, locktest.Measured(5*time.Second))
 	for _, m := range c.Masters {
 		m.Continue()
 	}

@@ -36,7 +36,7 @@ func TestCluster_DeadNodeDelaysNoOther(t *testing.T) {
 	const perNode = 5
 	watchdog, timeout := locktest.Unhurried(3*time.Second), time.Second
 	cluster := redisserver.StartCluster(t)
-	for _, m := range cluster.Masters { // so that the other masters go on without it
+	for _, m := range cluster.Masters { // so that the other masters go on without the stopped master
 		locktest.Must(t, m.Client().ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
 	}
 	dead := cluster.Masters[1]
@@ -68,7 +68,7 @@ func TestCluster_DeadNodeDelaysNoOther(t *testing.T) {
 	start := time.Now()
 	_, _, err := locks.Lock(holds[dead][0].hold.Key()).Acquire(t.Context(), core.WaitTime(time.Minute))
 	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-	locktest.WantAtMost(t, "knowing that the node is dead", time.Since(start), timeout)
+	locktest.WantAtMost(t, "the acquire on the dead node", time.Since(start), timeout)
 	alive := func() {
 		t.Helper()
 		for m, list := range holds {
@@ -122,7 +122,7 @@ func (r *renewalTimes) observeRenewal(_ context.Context, renewal core.Renewal) {
 	}
 }
 
-// wantInTime wants n renewals in time. The bound allows for a busy machine and is much less than the time limit of a
+// wantInTime checks that n renewals were in time. The bound allows for a busy machine and is much less than the time limit of a
 // renewal.
 func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 	t.Helper()
@@ -206,7 +206,7 @@ func (f *failover) take() {
 	locktest.Eventually(f.t, "the replica has all", func() bool { return direct.DBSize(f.t.Context()).Val() == keys })
 }
 
-// wait starts a waiter for each lock, which goes on while Redis is away.
+// wait starts a waiter for each lock, which goes on while Redis is down.
 func (f *failover) wait() {
 	f.t.Helper()
 	for _, m := range f.held {
@@ -215,7 +215,7 @@ func (f *failover) wait() {
 	locktest.AwaitWaiters(f.t, f.locks, len(f.held))
 }
 
-// wantLost wants the contexts of all holds to end with ErrLost and releases them.
+// wantLost checks that the contexts of all holds end with ErrLost, and releases the holds.
 func (f *failover) wantLost(since time.Time, bound time.Duration) {
 	f.t.Helper()
 	for _, m := range f.held {
@@ -230,8 +230,8 @@ func (f *failover) wantLost(since time.Time, bound time.Duration) {
 	}
 }
 
-// wantGot releases the holds that are not lost, and wants the waiters to get the locks. A release that finds Redis
-// away goes on in the background, or the lease ends.
+// wantGot releases the holds that are not lost, and checks that the waiters get the locks. If Redis is down, a release
+// goes on in the background, or the lease ends.
 func (f *failover) wantGot() {
 	f.t.Helper()
 	for _, m := range f.held {
@@ -241,7 +241,7 @@ func (f *failover) wantGot() {
 		}
 	}
 	for _, m := range f.held {
-		m.await("having it", m.got)
+		m.await("the acquisition", m.got)
 	}
 }
 
@@ -252,7 +252,7 @@ func unlessAway(err error) error {
 	return err
 }
 
-// persistent repeats a call while Redis is away.
+// persistent repeats a call while Redis is down.
 func (f *failover) persistent(do func() error) (err error) {
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		if err = do(); !errors.Is(err, core.ErrUnavailable) {
@@ -263,7 +263,7 @@ func (f *failover) persistent(do func() error) (err error) {
 	return err
 }
 
-// liveness wants all locks to be usable by this client and by a new client.
+// liveness checks that this client and a new client can use all locks.
 func (f *failover) liveness() {
 	f.t.Helper()
 	for _, locks := range []*core.Client{f.locks, locktest.NewClient(f.t, f.Client(), locktest.Patient)} {

@@ -26,7 +26,7 @@ const (
 )
 
 // In a few failovers all replicas have to acknowledge: no lock has two holders. With fewer acknowledgements the test
-// logs figures, but promises nothing.
+// logs figures, but asserts nothing.
 func TestFailovers_NoTwoHolders(t *testing.T) {
 	t.Parallel()
 	failovers, modes := 3, "all"
@@ -60,7 +60,7 @@ func TestFailovers_NoTwoHolders(t *testing.T) {
 }
 
 // failovers are failovers of a master with two replicas while clients contend for locks. Before the master dies, each
-// replica stops for a moment now and then, so that it lacks more writes than the writes of microseconds.
+// replica stops for a moment now and then, so that it lacks the writes of milliseconds, not only of microseconds.
 type failovers struct {
 	t    *testing.T
 	r    *redisserver.Replicated

@@ -15,7 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// moved is a lock of some kind whose slot moves to another node in steps. It is given back in one of them.
+// moved is a lock of some kind whose slot moves to another node in steps. The test gives it back in one
+// of the steps.
 type moved struct {
 	locktest.Kind
 
@@ -35,8 +36,8 @@ type stage int
 
 const (
 	open   stage = iota // nothing has moved yet
-	halved              // half of the keys have
-	there               // all keys have, and the slot has not
+	halved              // half of the keys have moved
+	there               // all keys have moved, and the slot has not
 	over
 )
 
@@ -87,7 +88,7 @@ func (m *moved) waited(locks *core.Client) error {
 		return err
 	}
 	if !m.given.Load() {
-		m.t.Errorf("%s: two have it", m)
+		m.t.Errorf("%s: two clients have the lock", m)
 	}
 	return unlessAway(has.GiveBack())
 }
@@ -124,8 +125,8 @@ func (m *moved) proceed(to stage, cluster *redisserver.Cluster) {
 	}
 }
 
-// giveBack gives the lock back in its stage. If that is about several keys and half of them have moved, it takes
-// until the keys are on one node again.
+// giveBack gives the lock back in its stage. If that uses several keys and half of them have moved, it ends when the
+// keys are on one node again.
 func (m *moved) giveBack(now stage) {
 	m.t.Helper()
 	if m.stage != now {
@@ -179,8 +180,8 @@ func tryAgains(t *testing.T, cluster *redisserver.Cluster) (n string) {
 	return n
 }
 
-// steady lets a release whose keys are on two nodes repeat until they are on one node again, however long a step
-// takes.
+// steady is a backend timeout that is longer than any step. A release whose keys are on two nodes is sent again until
+// they are on one node.
 var steady = core.WithBackendTimeout(time.Minute)
 
 // renewedFor returns the lease of locks that move: longer than a step takes on this machine.
@@ -334,7 +335,7 @@ func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 		}
 		for _, m := range list {
 			if m.stage == now && !m.TakesSeveral && !m.GivesSeveral {
-				m.await("having it", m.got)
+				m.await("the acquisition", m.got)
 			}
 		}
 	}
@@ -344,7 +345,7 @@ func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 			m.await("giving back", m.returned)
 		}
 		if m.TakesSeveral || m.GivesSeveral {
-			m.await("having it", m.got)
+			m.await("the acquisition", m.got)
 		}
 		m.wantNothingLeft(end)
 	}

@@ -44,17 +44,17 @@ func TestNew_RefusesAFailoverClusterClient(t *testing.T) {
 	}
 }
 
-// wantAdvice wants an acquisition to fail at once. Its error, and the text for logs, say what to write.
+// wantAdvice checks that an acquisition fails at once, and that its error and the text for logs say what to write.
 func wantAdvice(t *testing.T, locks *core.Client, key, advice string) {
 	t.Helper()
 	_, _, err := locks.Lock(key).Acquire(t.Context(), core.WaitTime(time.Hour))
 	locktest.WantErr(t, err, core.ErrUnavailable)
 	if err != nil && (!strings.Contains(err.Error(), advice) || !strings.Contains(core.ErrorText(err), advice)) {
-		t.Errorf("got %q, which logs say as %q: want %s named", err, core.ErrorText(err), advice)
+		t.Errorf("got %q, in logs %q, want %s named", err, core.ErrorText(err), advice)
 	}
 }
 
-// A client for another kind of server gets errors that name the right one.
+// A client for another kind of server gets errors that name the right client.
 func TestAcquire_WrongKindOfClient(t *testing.T) {
 	t.Parallel()
 	locktest.Parallel(t, "client_on_a_node", func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// wantLeft wants observers to have heard once that the last hold ended, and that Close left it.
+// wantLeft checks that observers were notified once of the end of the last hold, and that Close left it.
 func wantLeft(t *testing.T, obs *locktest.Recorder) {
 	t.Helper()
 	if n := obs.Count("loss"); n != 1 {
@@ -27,8 +27,8 @@ func wantLeft(t *testing.T, obs *locktest.Recorder) {
 	}
 }
 
-// Close comes while a release waits for its turn. Close leaves the hold like any other, and the release has not
-// failed.
+// Close is called while a release waits for its turn. Close leaves the hold like any other, and the release does not
+// fail.
 func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 	t.Parallel()
 	for _, inner := range []bool{false, true} {
@@ -48,7 +48,7 @@ func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 			closed := locktest.GoClose(locks)
 			locktest.WantErr(t, <-done, core.ErrClosed)
 			locktest.WantErr(t, <-closed, core.ErrClosed)
-			if inner { // Close leaves the outer hold, too
+			if inner { // Close also leaves the outer hold
 				locktest.WantSame(t, "losses", obs.Count("loss"), 2)
 				if r := obs.Last(t, "hold end").Data.(core.HoldResult); !r.Reentrant || !r.Left {
 					t.Errorf("hold end: got %+v, want the inner one, left", r)
@@ -115,15 +115,15 @@ func (o *slowObserver) observeLoss(ctx context.Context, l core.Loss) {
 	o.Recorder.ObserveLoss(ctx, l)
 }
 
-// One key of a MultiLock is lost, and Close leaves the other key before observers hear of the loss. The whole hold is
-// lost.
+// One key of a MultiLock is lost, and Close leaves the other key before observers are notified of the loss. The whole
+// hold is lost.
 func TestClose_DoesNotLeaveAPartlyLostMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &slowObserver{Recorder: &locktest.Recorder{}, notified: make(chan struct{}), release: make(chan struct{})}
 		locks := b.Locks(core.WithObserver(obs.observer()))
 		for i := range 10 {
-			locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("other", i))) // observers mostly hear of these losses first
+			locktest.MustAcquire(t, t.Context(), locks.Lock(fmt.Sprint("other", i))) // observers are mostly notified of these losses first
 		}
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b"))
 		for i := range 10 {
@@ -329,7 +329,7 @@ func TestClose_LeavesTheRedisClientOpen(t *testing.T) {
 	})
 }
 
-// If a grant is on its way to a waiter that Close sends away, the client frees the lock.
+// If a grant is on its way to a waiter that Close refuses, the client frees the lock.
 func TestClose_GrantToARefusedWaiter(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -416,7 +416,8 @@ func TestClose_SendsNoMoreCommands(t *testing.T) {
 	})
 }
 
-// A hold that Close leaves to its lease is not lost. Observers hear of it at Close, and again when its handler ends.
+// A hold that Close leaves to its lease is not lost. Observers are notified of it at Close, and again when its handler
+// ends.
 func TestClose_ReportsTheHoldsItLeaves(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(ctx context.Context, h *core.Hold) error{
@@ -487,7 +488,7 @@ func TestClose_ClearsUpACancelledAcquire(t *testing.T) {
 	}
 }
 
-// Close does not wait long for a Redis that has gone, even if a question of it is queued behind another one.
+// Close does not wait long for a Redis that is down, even if a question of the client is queued behind another one.
 func TestClose_DoesNotWaitForASilentRedis(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

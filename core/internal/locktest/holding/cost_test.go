@@ -75,7 +75,7 @@ func leakerRole(c locktest.ChildSide) error {
 	return nil
 }
 
-// settled waits until only the goroutines of before are left. It waits longer than the client keeps an unused
+// settled waits until there are no more goroutines than before. It waits longer than the client keeps an unused
 // subscription.
 func settled(before goleak.Option) (err error) {
 	for end := time.Now().Add(locktest.HangTimeout); time.Now().Before(end); {
@@ -105,7 +105,7 @@ var ends = map[string]func(c locktest.ChildSide, locks *core.Client, key string)
 		return whileTaken(c, key, func() error {
 			_, _, err := locks.Lock(key).Acquire(c.Ctx, core.WaitTime(5*time.Millisecond))
 			if errors.Is(err, core.ErrUnavailable) {
-				return nil // five milliseconds are little on a busy machine
+				return nil // 5 ms is short on a busy machine
 			}
 			return wants(err, core.ErrNotAcquired)
 		})
@@ -177,7 +177,7 @@ func wants(err, want error) error {
 func TestHold_Memory(t *testing.T) { //nolint:paralleltest // all tests share the heap
 	const heldBytes, locks = 1000, 10_000
 	client := locktest.NewClient(t, redisserver.Start(t).Client(), core.WithWatchdog(time.Hour)) // no renewal during the test
-	// The first holds leave maps and buffers behind that stay.
+	// The first holds allocate maps and buffers that stay.
 	for _, h := range heldMany(t, client, "before", locks) {
 		locktest.MustRelease(t, h)
 	}
@@ -231,7 +231,7 @@ func TestWatchdog_TenThousandLocks(t *testing.T) {
 			t.Errorf("one period: got %d scripts, want a script per hundred locks", got)
 		}
 		if grown := runtime.NumGoroutine() - goroutines; grown > 2_000 { // other tests have goroutines, too
-			t.Errorf("%d goroutines more", grown)
+			t.Errorf("%d more goroutines than before", grown)
 		}
 		locktest.Pass(15 * time.Second)
 		for _, hold := range holds[:3] {

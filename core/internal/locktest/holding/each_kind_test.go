@@ -28,7 +28,7 @@ func TestHold_EachKind_Partition(t *testing.T) {
 			}
 			locktest.WantEnded(t, ctx, core.ErrLost)
 			if n := w.HeldOn(); n < w.Kind.Nodes/2+1 { // the servers are renewed at different times
-				t.Errorf("when the holder knows, %d of %d servers have the lock, want a majority", n, w.Kind.Nodes)
+				t.Errorf("when the holder learns of the loss, %d of %d servers have the lock, want a majority", n, w.Kind.Nodes)
 			}
 			w.WantTaken()
 			w.BlackHole(false)
@@ -36,7 +36,7 @@ func TestHold_EachKind_Partition(t *testing.T) {
 	}
 }
 
-// One renewal fails, is refused or is late. The lock stays.
+// One renewal is refused or late, or its reply is late. The hold goes on.
 func TestWatchdog_EachKind_OneRenewalFails(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.Refuse("OOM"), locktest.HoldRequest, locktest.HoldReply} {
@@ -138,7 +138,7 @@ func operationLandsLate(t *testing.T, w *locktest.World, op string, taken bool) 
 	}()
 	locktest.Pass(4 * time.Second)
 	if rules[0].Hits() == 0 {
-		t.Error("nothing is late")
+		t.Error("no command was late")
 	}
 	w.Flush()
 	if !taken {
@@ -203,7 +203,7 @@ func TestRelease_EachKind_TwiceOrLate(t *testing.T) {
 	}, nineSeconds)
 }
 
-// A re-entry with a shorter lease does not shorten the lease of the outer hold, also after its release. The lock
+// A re-entry with a shorter lease does not shorten the lease of the outer hold, not even after its release. The lock
 // excludes others until the outer release. Another request does not re-enter.
 func TestHold_EachKind_Nested(t *testing.T) {
 	t.Parallel()

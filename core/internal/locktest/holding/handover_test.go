@@ -53,7 +53,7 @@ func TestHandover_LossEndsTheNewContext(t *testing.T) {
 	})
 }
 
-// Observers hear once of a hold that was lost before its handover.
+// Observers are notified once of a hold that was lost before its handover.
 func TestHandover_OfALostHoldReportsTheLossOnce(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -43,7 +43,7 @@ func TestLeak_DoneIsClosed(t *testing.T) {
 }
 
 // TestLeak_LostHoldIsReported loses a hold without any reference: by the end of a fixed lease, before its first
-// renewal, and before a handover. Observers that count holds hear of its end.
+// renewal, and before a handover. Observers that count holds are notified of its end.
 func TestLeak_LostHoldIsReported(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -71,7 +71,7 @@ func (l leaks) observer() *core.Observer {
 	return &core.Observer{Leak: func(context.Context, core.HoldInfo) { l <- struct{}{} }}
 }
 
-// Two nested holds without any reference keep neither each other nor the lock.
+// Two nested holds without any reference keep neither each other alive nor the lock.
 func TestLeak_NestedHolds(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second // a slow machine does not miss it
@@ -127,7 +127,7 @@ func TestLeak_NotWhileAContextIsAlive(t *testing.T) {
 			ctx, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			return context.WithValue(ctx, locktest.Nested("x"), 1)
 		}()
-		locktest.Eventually(t, "a renewal, from which on leaks are looked for", func() bool { return obs.Count("renewal") > 0 })
+		locktest.Eventually(t, "a renewal, after which the client looks for leaks", func() bool { return obs.Count("renewal") > 0 })
 		for range 5 {
 			runtime.GC()
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // A re-entry comes while Leave waits for an earlier command of its holder. One of the two is refused, and nothing
-// stays behind.
+// is left.
 func TestLeave_WhileAReentryComes(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{"one key": {"k"}, "several": {"a", "k"}} {
@@ -75,7 +75,7 @@ func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 			start := time.Now()
 			locktest.Must(t, hold.Leave(t.Context(), 5*time.Second))
 			if took := time.Since(start); took > 150*time.Millisecond { // the time until a silent connection is replaced
-				t.Errorf("took %s", took)
+				t.Errorf("Leave took %s", took)
 			}
 			locktest.WantEnded(t, ctx, core.ErrReleased)
 			locktest.Pass(time.Second)
@@ -97,13 +97,13 @@ func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 		lease, d time.Duration
 		want     error
 	}{
-		"executed":                                 {(*faultproxy.Proxy).DropReply, 2 * time.Second, long, nil},
-		"not executed":                             {(*faultproxy.Proxy).DropRequest, 2 * time.Second, long, core.ErrLost},
-		"executed, the marker has expired too":     {(*faultproxy.Proxy).DropReply, 2 * time.Second, short, core.ErrUnavailable},
-		"not executed, the marker would be over":   {(*faultproxy.Proxy).DropRequest, 2 * time.Second, short, core.ErrUnavailable},
-		"executed, only the marker has expired":    {(*faultproxy.Proxy).DropReply, time.Minute, short, nil},
-		"not executed, the lease lasts":            {(*faultproxy.Proxy).DropRequest, time.Minute, long, nil},
-		"not executed, the lease lasts, no marker": {(*faultproxy.Proxy).DropRequest, time.Minute, short, nil},
+		"executed":                             {(*faultproxy.Proxy).DropReply, 2 * time.Second, long, nil},
+		"not executed":                         {(*faultproxy.Proxy).DropRequest, 2 * time.Second, long, core.ErrLost},
+		"executed, the marker has expired too": {(*faultproxy.Proxy).DropReply, 2 * time.Second, short, core.ErrUnavailable},
+		"not executed, the marker would have expired": {(*faultproxy.Proxy).DropRequest, 2 * time.Second, short, core.ErrUnavailable},
+		"executed, only the marker has expired":       {(*faultproxy.Proxy).DropReply, time.Minute, short, nil},
+		"not executed, the lease lasts":               {(*faultproxy.Proxy).DropRequest, time.Minute, long, nil},
+		"not executed, the lease lasts, no marker":    {(*faultproxy.Proxy).DropRequest, time.Minute, short, nil},
 	} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(5 * time.Second))
@@ -135,7 +135,7 @@ func TestLeave_Unanswered(t *testing.T) {
 		proxy.BlackHole(true)
 		start := time.Now()
 		locktest.WantErr(t, hold.Leave(t.Context(), time.Minute), core.ErrUnavailable)
-		locktest.WantSoon(t, "took %s", start, core.DefaultBackendTimeout)
+		locktest.WantSoon(t, "Leave took %s", start, core.DefaultBackendTimeout)
 		locktest.WantEnded(t, ctx, core.ErrReleased)
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 		locktest.WantSame(t, "holds left", locks.Stats().Holds, 0)
@@ -175,7 +175,7 @@ func TestLeave_RacesAReentry(t *testing.T) {
 				locktest.WantOnly(t, o.Err, core.ErrNotHeld, core.ErrLost, core.ErrNotAcquired)
 			default:
 				if o.Hold.Field() == hold.Field() {
-					t.Error("a hold that was left was entered again")
+					t.Error("a re-entry has entered a hold that was left")
 				}
 				locktest.MustRelease(t, o.Hold)
 			}

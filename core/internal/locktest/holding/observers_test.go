@@ -184,7 +184,7 @@ func TestObservers_MisuseIsNotBusy(t *testing.T) {
 	})
 }
 
-// ordered notes its calls in a list of several.
+// ordered is an observer that appends its name to a list of several observers.
 type ordered struct {
 	name string
 	list *[]string
@@ -219,7 +219,7 @@ func TestObservers_SeveralInOrderAndPanicsContained(t *testing.T) {
 	})
 }
 
-// panicking panics, or returns no context.
+// panicking is an observer that panics, or returns no context.
 type panicking struct{}
 
 func (p panicking) observer() *core.Observer {
@@ -291,7 +291,7 @@ func (c *clients) observeClient(locks *core.Client) (closed func()) {
 	}
 }
 
-// careless returns no function, or panics.
+// careless is an observer whose Client returns no function, or panics.
 type careless struct{ panics bool }
 
 func (c careless) observer() *core.Observer { return &core.Observer{Client: c.observeClient} }
@@ -334,7 +334,7 @@ func holdResults(r *locktest.Recorder) (all []core.HoldResult) {
 	return all
 }
 
-// remaining ends a hold of a minute after some time. It returns the rest of the lease that observers hear of.
+// remaining ends a hold of a minute after some time. It returns the rest of the lease that observers get.
 func remaining(t *testing.T, b *locktest.Redis, after time.Duration, end func(h *core.Hold) error) time.Duration {
 	t.Helper()
 	obs := &locktest.Recorder{}
@@ -344,7 +344,7 @@ func remaining(t *testing.T, b *locktest.Redis, after time.Duration, end func(h 
 	return holdResults(obs)[0].Remaining
 }
 
-// Observers hear how much of the lease was left when a Release, a Leave or a Handover began.
+// Observers get the time that was left of the lease when a Release, a Leave or a Handover began.
 func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*testing.T, *core.Hold) error{

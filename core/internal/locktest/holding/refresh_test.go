@@ -64,7 +64,7 @@ func TestRefresh_UnansweredEndsInTime(t *testing.T) {
 	})
 }
 
-// wantNoSecond takes key with another client, and wants the contexts of its earlier holders to have ended before.
+// wantNoSecond takes key with another client, and checks that the contexts of its earlier holders ended before.
 func wantNoSecond(b *locktest.Redis, key string, holders ...context.Context) {
 	b.T.Helper()
 	_, second := locktest.MustAcquire(b.T, context.Background(), b.Locks().Lock(key), core.LeaseTime(time.Minute))
@@ -119,7 +119,7 @@ func TestRefresh_UnderARenewalWithoutAnswer(t *testing.T) {
 }
 
 // The first command of a lowering refresh is stuck, and the second is answered. If the TTL is raised then, the stuck
-// command may still lower it, and the holder counts on that.
+// command may still lower it, and the contexts of the hold end in time.
 func TestRefresh_StuckSendLandsAfterTheTTLWasRaised(t *testing.T) {
 	t.Parallel()
 	const lowered = 500 * time.Millisecond

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// In TestRelease_OfAStolenLockIsALoss the first execution answers "not mine". That is a loss, however long the reply
+// The first execution of a release answers that another client has the lock. That is a loss, however long the reply
 // takes.
 func TestRelease_OfAStolenLockIsALoss(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestRelease_Cancelled(t *testing.T) {
 			}
 			locktest.Must(t, hold.Release(ctx))
 			if r.Has("k") {
-				t.Error("released, but still there")
+				t.Error("the key still exists after the release")
 			}
 		})
 	}

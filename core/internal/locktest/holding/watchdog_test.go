@@ -95,7 +95,7 @@ func TestWatchdog_ForcedLockIsNoticedByMessage(t *testing.T) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(locktest.Measured(10 * time.Second)): // a renewal would find the loss much later
-			t.Error("not noticed")
+			t.Error("the holder has not noticed the loss")
 		}
 		locktest.WantEnded(t, ctx, core.ErrLost)
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)

@@ -168,7 +168,7 @@ func TestLocks_Sentinel(t *testing.T) {
 	})
 }
 
-// If Redis is away, Locks returns an error. The same page can be requested again when Redis is back.
+// If Redis is down, Locks returns an error. The same page can be requested again when Redis is back.
 func TestLocks_RedisIsDown(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
@@ -211,7 +211,7 @@ func TestInspect_CostsRedisLittle(t *testing.T) {
 	}
 }
 
-// wantFewCommands wants Redis to have executed only a few commands since its statistics were reset, and no command
+// wantFewCommands checks that Redis has executed only a few commands since its statistics were reset, and no command
 // whose cost grows with the number of holders, except on a small hash.
 func wantFewCommands(t *testing.T, stats string, small bool) {
 	t.Helper()

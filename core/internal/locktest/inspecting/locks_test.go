@@ -25,7 +25,7 @@ func listed(t *testing.T, locks *core.Client, q core.LockQuery) map[string]core.
 		seen := map[string]bool{}
 		for _, e := range page.Locks {
 			if seen[e.Key] {
-				t.Errorf("%s is twice in a page", e.Key)
+				t.Errorf("%s appears twice in a page", e.Key)
 			}
 			seen[e.Key], all[e.Key] = true, e
 		}
@@ -40,7 +40,7 @@ func listed(t *testing.T, locks *core.Client, q core.LockQuery) map[string]core.
 	return all
 }
 
-// wantListed wants these keys in a list, with these kinds.
+// wantListed checks that a list has these keys, with these kinds.
 func wantListed(t *testing.T, got map[string]core.LockEntry, want map[string]core.Kind) {
 	t.Helper()
 	kinds := map[string]core.Kind{}

@@ -22,7 +22,7 @@ func wireOf(t *testing.T, locks *core.Client) core.Wire {
 	return w
 }
 
-// wantWire compares all fields but the warnings, and wants one warning for each text.
+// wantWire compares all fields but the warnings, and checks that there is one warning for each text.
 func wantWire(t *testing.T, got, want core.Wire, warnings ...string) {
 	t.Helper()
 	found := got.Warnings

@@ -22,24 +22,24 @@ import (
 type costed struct {
 	constructor string
 	of          func(*core.Client) core.Lock
-	inTheWay    func(*core.Client) core.Lock
+	blocking    func(*core.Client) core.Lock
 }
 
-// ofItself returns a kind whose holder excludes callers of the same kind.
-func ofItself(constructor string, of func(*core.Client) core.Lock) costed {
+// excludingItself returns a kind whose holder excludes other callers of the same kind.
+func excludingItself(constructor string, of func(*core.Client) core.Lock) costed {
 	return costed{constructor, of, of}
 }
 
 func costs() []costed {
 	write := func(c *core.Client) core.Lock { return c.WriteLock("k") }
 	return []costed{
-		ofItself("Lock", func(c *core.Client) core.Lock { return c.Lock("k") }),
-		ofItself("MultiLock", func(c *core.Client) core.Lock { return c.MultiLock("k", "l", "m") }),
-		ofItself("FencedLock", func(c *core.Client) core.Lock { return c.FencedLock("k") }),
-		ofItself("FairLock", func(c *core.Client) core.Lock { return c.FairLock("k") }),
+		excludingItself("Lock", func(c *core.Client) core.Lock { return c.Lock("k") }),
+		excludingItself("MultiLock", func(c *core.Client) core.Lock { return c.MultiLock("k", "l", "m") }),
+		excludingItself("FencedLock", func(c *core.Client) core.Lock { return c.FencedLock("k") }),
+		excludingItself("FairLock", func(c *core.Client) core.Lock { return c.FairLock("k") }),
 		{"ReadLock", func(c *core.Client) core.Lock { return c.ReadLock("k") }, write},
-		ofItself("WriteLock", write),
-		ofItself("Semaphore", func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock }),
+		excludingItself("WriteLock", write),
+		excludingItself("Semaphore", func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock }),
 	}
 }
 
@@ -50,7 +50,7 @@ func TestKinds_Commands(t *testing.T) {
 	locktest.Must(t, err)
 	for _, kind := range costs() {
 		locktest.ParallelBubble(t, kind.constructor, func(t *testing.T, b *locktest.Redis) {
-			free, waited := commands(t, b, kind.of, kind.inTheWay)
+			free, waited := commands(t, b, kind.of, kind.blocking)
 			row := rowOf(string(page), "`Client."+kind.constructor+"`")
 			want := fmt.Sprintf("| %d, %d |", free, waited)
 			if kind.constructor == "MultiLock" { // each of its keys has a separate message, in any order
@@ -58,7 +58,7 @@ func TestKinds_Commands(t *testing.T) {
 					// After this time no client of the last round listens. Beside listeners, a client goes on
 					// listening after its turn and needs one attempt less: 5 commands.
 					locktest.Pass(10 * time.Second)
-					_, waited = commands(t, b, kind.of, kind.inTheWay)
+					_, waited = commands(t, b, kind.of, kind.blocking)
 				}
 				if waited >= 6 && waited <= 9 {
 					want = fmt.Sprintf("| %d for three keys, mostly 6 to 9 |", free)
@@ -93,9 +93,9 @@ func TestKinds_CommandsOnAServer(t *testing.T) {
 			sent := proxy.Watch(locktest.Scripts)
 			for round := range 20 {
 				before := sent.Hits()
-				_, theirs := locktest.MustAcquire(t, t.Context(), kind.inTheWay(others))
+				_, theirs := locktest.MustAcquire(t, t.Context(), kind.blocking(others))
 				waiting := locktest.GoAcquire(context.Background(), kind.of(locks))
-				locktest.Eventually(t, "a look before it hears messages, and one after", func() bool { return sent.Hits()-before >= 2 })
+				locktest.Eventually(t, "an attempt before the subscription, and one after it", func() bool { return sent.Hits()-before >= 2 })
 				locktest.MustRelease(t, theirs)
 				locktest.MustRelease(t, locktest.Got(t, waiting).Hold)
 				switch n := sent.Hits() - before; {
@@ -118,7 +118,7 @@ func rowOf(text, cell string) string {
 
 // commands counts the scripts of a client for a free lock, and for a lock that another client holds and then
 // releases.
-func commands(t *testing.T, b *locktest.Redis, of, inTheWay func(*core.Client) core.Lock) (free, waited int) {
+func commands(t *testing.T, b *locktest.Redis, of, blocking func(*core.Client) core.Lock) (free, waited int) {
 	t.Helper()
 	proxy, rdb := faultproxy.Around(t, b.Client)
 	locks := locktest.NewClient(t, rdb)
@@ -130,7 +130,7 @@ func commands(t *testing.T, b *locktest.Redis, of, inTheWay func(*core.Client) c
 	locktest.MustRelease(t, hold)
 	free = sent.Hits()
 
-	_, theirs := locktest.MustAcquire(t, t.Context(), inTheWay(b.Locks()))
+	_, theirs := locktest.MustAcquire(t, t.Context(), blocking(b.Locks()))
 	_, _, err := of(locks).Acquire(t.Context(), core.WaitTime(0))
 	locktest.WantErr(t, err, core.ErrNotAcquired)
 	locktest.Pass(time.Second) // time to clear up
@@ -264,7 +264,7 @@ func TestKinds_ThousandsOfHolders(t *testing.T) {
 				t.Errorf("one period: got %d scripts, want a script per hundred", got)
 			}
 			if grown := bubbleGoroutines(t) - goroutines; grown > n/10 { // connections have goroutines
-				t.Errorf("%d goroutines more", grown)
+				t.Errorf("%d more goroutines than before", grown)
 			}
 			locktest.Pass(15 * time.Second)
 			locktest.WantSame(t, "held", locks.Stats().Holds, n)

@@ -50,7 +50,7 @@ func eachCount(t *testing.T, body func(t *testing.T, s countSort, b *locktest.Re
 	}
 }
 
-// setCount writes the count; "" deletes it.
+// setCount writes the count, or deletes it if it is "".
 func setCount(b *locktest.Redis, count string) {
 	b.T.Helper()
 	if count == "" {
@@ -60,7 +60,7 @@ func setCount(b *locktest.Redis, count string) {
 	locktest.Must(b.T, b.Set(context.Background(), locktest.Pool, count, 0).Err())
 }
 
-// wantCountSet compares the count, and wants no other key but the record of operations.
+// wantCountSet compares the count, and checks that no key exists beside it except the record of operations.
 func wantCountSet(b *locktest.Redis, when, count string) {
 	b.T.Helper()
 	if got := b.Get(context.Background(), locktest.Pool).Val(); got != count {
@@ -75,8 +75,8 @@ func wantCountSet(b *locktest.Redis, when, count string) {
 	}
 }
 
-// A caller that takes a permit, or waits for a latch, leaves in the middle. It returns at once, and nothing is taken,
-// also after its command has landed.
+// A caller that takes a permit, or waits for a latch, leaves before it has an answer. It returns at once, and takes
+// nothing, even after its command has landed.
 func TestCounts_LeftBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Millisecond
@@ -139,7 +139,7 @@ func TestCounts_SilentRedis(t *testing.T) {
 		locktest.Pass(500 * time.Millisecond)
 		proxy.BlackHole(true)
 		locktest.WantErr(t, <-waited, core.ErrUnavailable)
-		locktest.WantSoon(t, "it took %s", start, 3*time.Second+5*time.Millisecond)
+		locktest.WantSoon(t, "the wait took %s", start, 3*time.Second+5*time.Millisecond)
 	})
 }
 

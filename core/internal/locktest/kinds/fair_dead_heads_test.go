@@ -189,7 +189,7 @@ func dieWaiting(b *locktest.Redis, key string, n int) {
 	locktest.Pass(time.Second)
 }
 
-// wantPassedOver wants the only live waiter to get a free fair lock soon, and the queue to be empty after it.
+// wantPassedOver checks that the only live waiter gets a free fair lock soon, and that the queue is empty after it.
 func wantPassedOver(b *locktest.Redis, key string, got <-chan locktest.Outcome, soon time.Duration) {
 	b.T.Helper()
 	freed := time.Now()
@@ -201,7 +201,7 @@ func wantPassedOver(b *locktest.Redis, key string, got <-chan locktest.Outcome, 
 	b.WantNoQueue(key)
 }
 
-// refusedOnce wants an attempt to be refused.
+// refusedOnce checks that an attempt is refused.
 func refusedOnce(t *testing.T, locks *core.Client, key string) {
 	t.Helper()
 	_, _, err := locks.FairLock(key).Acquire(t.Context(), core.WaitTime(0))

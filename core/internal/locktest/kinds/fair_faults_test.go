@@ -243,7 +243,7 @@ func TestFair_Flush(t *testing.T) {
 				locktest.MustRelease(t, o.Hold)
 			}
 		}
-		locktest.WantSoon(t, "both had it after %s", start, stall)
+		locktest.WantSoon(t, "both had the lock after %s", start, stall)
 		b.WantNoQueue("k")
 	})
 }
@@ -292,7 +292,7 @@ func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 			t.Error("the caller has the lock")
 		}
 		o := locktest.Got(t, got)
-		locktest.WantSoon(t, "the next one had it after %s", freed, 200*time.Millisecond)
+		locktest.WantSoon(t, "the next waiter had the lock after %s", freed, 200*time.Millisecond)
 		locktest.MustRelease(t, o.Hold)
 		locktest.Pass(time.Second)
 		b.WantNoQueue("k")

@@ -228,7 +228,7 @@ func TestFair_ReleaseWakesTheHead(t *testing.T) {
 		locktest.Must(t, ours.Hold.Leave(t.Context(), 50*time.Millisecond)) // a lower TTL also makes the head look
 		freed = time.Now()
 		next := locktest.Got(t, got)
-		locktest.WantSoon(t, "the next one had it after %s", freed, 100*time.Millisecond)
+		locktest.WantSoon(t, "the next waiter had the lock after %s", freed, 100*time.Millisecond)
 		locktest.MustRelease(t, next.Hold)
 		b.WantNoQueue("k")
 	})

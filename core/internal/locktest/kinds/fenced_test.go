@@ -204,7 +204,7 @@ func TestWithToken_OfAReentryOfAMultiLock(t *testing.T) {
 	})
 }
 
-// wantNoToken wants a re-entry WithToken to be refused.
+// wantNoToken checks that a re-entry WithToken is refused.
 func wantNoToken(t *testing.T, ctx context.Context, l core.Lock, opts ...core.AcquireOption) {
 	t.Helper()
 	opts = append(opts, core.WithToken())

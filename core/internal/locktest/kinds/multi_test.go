@@ -112,7 +112,7 @@ func TestMultiLock_WaitEndsDuringAnAttempt(t *testing.T) {
 		_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(110*time.Millisecond))
 		locktest.WantErr(t, err, core.ErrNotAcquired)
 		if errors.Is(err, core.ErrUnavailable) {
-			t.Errorf("got %v, want busy", err)
+			t.Errorf("got %v, want only ErrNotAcquired", err)
 		}
 		locktest.Pass(time.Second)
 		b.WantGone("a")
@@ -206,8 +206,8 @@ func TestMultiLock_ReentersAHeldKey(t *testing.T) {
 	})
 }
 
-// A MultiLock that cannot get one of its keys leaves none of the others, and leaves a key that its context holds already
-// as it was.
+// A MultiLock that cannot get one of its keys holds none of the others, and does not change a key that its context
+// already holds.
 func TestMultiLock_RollsBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -253,7 +253,7 @@ func TestMultiLock_RollsBack(t *testing.T) {
 				locktest.WantErr(t, err, c.want...)
 				for _, other := range c.never {
 					if errors.Is(err, other) {
-						t.Errorf("%s: %v matches %q, too", what, err, other)
+						t.Errorf("%s: %v matches %q too", what, err, other)
 					}
 				}
 				b.WantGone("a", "d")
@@ -316,7 +316,7 @@ func TestMultiLock_GetsItsTurnBesideBusyCallers(t *testing.T) {
 		}
 		cancel()
 		<-done
-		locktest.Eventually(t, "what the cancelled left to be gone", func() bool { return b.Exists(t.Context(), "a", "b").Val() == 0 })
+		locktest.Eventually(t, "the keys of the cancelled callers to be gone", func() bool { return b.Exists(t.Context(), "a", "b").Val() == 0 })
 	})
 }
 

@@ -20,49 +20,49 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// reign records the holders of a read-write lock, and checks that a writer is never beside another holder whose
+// register records the holders of a read-write lock, and checks that a writer is never beside another holder whose
 // context is alive.
-type reign struct {
+type register struct {
 	t *testing.T
 
-	mu    sync.Mutex
-	there map[*core.Hold]subject
-	turns map[string]int
-	own   map[string][]int // the turns of each caller
-	waits map[string][]time.Duration
-	fails map[string]int
+	mu      sync.Mutex
+	present map[*core.Hold]subject
+	turns   map[string]int
+	own     map[string][]int // the turns of each caller
+	waits   map[string][]time.Duration
+	fails   map[string]int
 }
 
 type subject struct {
-	ctx    context.Context //nolint:containedctx // what is judged
+	ctx    context.Context //nolint:containedctx // of the hold
 	writes bool
 }
 
-func newReign(t *testing.T) *reign {
+func newRegister(t *testing.T) *register {
 	t.Helper()
-	return &reign{t: t, there: map[*core.Hold]subject{}, turns: map[string]int{}, own: map[string][]int{}, waits: map[string][]time.Duration{}, fails: map[string]int{}}
+	return &register{t: t, present: map[*core.Hold]subject{}, turns: map[string]int{}, own: map[string][]int{}, waits: map[string][]time.Duration{}, fails: map[string]int{}}
 }
 
-func (r *reign) enters(h *core.Hold, s subject, kind string, waited time.Duration) {
+func (r *register) enters(h *core.Hold, s subject, kind string, waited time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for other, o := range r.there {
+	for other, o := range r.present {
 		if (s.writes || o.writes) && o.ctx.Err() == nil && s.ctx.Err() == nil {
 			r.t.Errorf("%s (writes %v) beside %s (writes %v)", h.Field(), s.writes, other.Field(), o.writes)
 		}
 	}
-	r.there[h] = s
+	r.present[h] = s
 	r.turns[kind]++
 	r.waits[kind] = append(r.waits[kind], waited)
 }
 
-func (r *reign) leaves(h *core.Hold) {
+func (r *register) leaves(h *core.Hold) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.there, h)
+	delete(r.present, h)
 }
 
-func (r *reign) fail(err error) {
+func (r *register) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -73,22 +73,22 @@ func (r *reign) fail(err error) {
 	}
 }
 
-// had records the turns of a caller.
-func (r *reign) had(kind string, turns int) {
+// addTurns records the turns of a caller.
+func (r *register) addTurns(kind string, turns int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.own[kind] = append(r.own[kind], turns)
 }
 
-func (r *reign) longest(kind string) time.Duration {
+func (r *register) longest(kind string) time.Duration {
 	if len(r.waits[kind]) == 0 {
 		return 0
 	}
 	return slices.Max(r.waits[kind])
 }
 
-// court is a number of processes with readers and writers of a lock.
-type court struct {
+// contest is a number of processes with readers and writers of a lock.
+type contest struct {
 	processes        int
 	readers, writers int // of each process
 	hold, think      time.Duration
@@ -98,9 +98,9 @@ type court struct {
 	opts             []core.Option
 }
 
-func (c court) play(t *testing.T) *reign {
+func (c contest) play(t *testing.T) *register {
 	t.Helper()
-	r := newReign(t)
+	r := newRegister(t)
 	ctx, stop := context.WithTimeout(t.Context(), c.lasts)
 	defer stop()
 	var callers sync.WaitGroup
@@ -108,7 +108,7 @@ func (c court) play(t *testing.T) *reign {
 		proxy, rdb := c.connect(process)
 		locks := locktest.NewClient(t, rdb, c.opts...)
 		if c.faults {
-			callers.Go(func() { c.harm(ctx, proxy) })
+			callers.Go(func() { c.injectFaults(ctx, proxy) })
 		}
 		for i := range c.readers + c.writers {
 			kind, lock := "read", locks.ReadLock("map")
@@ -123,7 +123,7 @@ func (c court) play(t *testing.T) *reign {
 					}
 					wait(ctx, rand.N(2*c.think+1))
 				}
-				r.had(kind, turns)
+				r.addTurns(kind, turns)
 			})
 		}
 	}
@@ -133,7 +133,7 @@ func (c court) play(t *testing.T) *reign {
 
 // turn takes the lock once and reports whether it got the lock. Some holders re-enter, some writers read, and some
 // writers go on as readers.
-func (c court) turn(ctx context.Context, r *reign, locks *core.Client, kind string, lock core.Lock) bool {
+func (c contest) turn(ctx context.Context, r *register, locks *core.Client, kind string, lock core.Lock) bool {
 	start := time.Now()
 	held, hold, err := lock.Acquire(ctx)
 	if err != nil {
@@ -169,8 +169,8 @@ func (c court) turn(ctx context.Context, r *reign, locks *core.Client, kind stri
 	return true
 }
 
-// harm loses a reply in a hundred, and cuts all connections now and then.
-func (c court) harm(ctx context.Context, proxy *faultproxy.Proxy) {
+// injectFaults loses one reply in a hundred, and cuts all connections now and then.
+func (c contest) injectFaults(ctx context.Context, proxy *faultproxy.Proxy) {
 	proxy.DropReply(faultproxy.All(locktest.Scripts, func([]string) bool { return rand.N(100) == 0 }))
 	for wait(ctx, 200*time.Millisecond+rand.N(time.Second)); ctx.Err() == nil; wait(ctx, 200*time.Millisecond+rand.N(time.Second)) {
 		proxy.Cut()
@@ -193,7 +193,7 @@ func TestReadWriteContest_InABubble(t *testing.T) {
 	seconds := thorough.Or(10, 4)
 	for _, faults := range []bool{false, true} {
 		locktest.ParallelBubble(t, "faults "+strconv.FormatBool(faults), func(t *testing.T, b *locktest.Redis) {
-			c := court{
+			c := contest{
 				processes: 3, readers: 4, writers: 2, hold: 5 * time.Millisecond, think: 10 * time.Millisecond, lasts: time.Duration(seconds) * time.Second, faults: faults,
 				connect: func(i int) (*faultproxy.Proxy, redis.UniversalClient) {
 					proxy, rdb := faultproxy.Around(t, b.Client)
@@ -224,7 +224,7 @@ func TestReadWriteContest_OnAServer(t *testing.T) {
 		lasts = d
 	}
 	server := redisserver.Start(t)
-	c := court{
+	c := contest{
 		processes: 4, readers: 50, writers: 5, hold: time.Millisecond, think: 20 * time.Millisecond, lasts: lasts, faults: true,
 		opts: []core.Option{locktest.Patient},
 		connect: func(int) (*faultproxy.Proxy, redis.UniversalClient) {

@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// wantFreeWithin wants another client to get the write lock within limit.
+// wantFreeWithin checks that another client gets the write lock within limit.
 func wantFreeWithin(b *locktest.Redis, key string, limit time.Duration) {
 	b.T.Helper()
 	start := time.Now()
 	_, next, err := b.Locks().WriteLock(key).Acquire(b.T.Context(), core.WaitTime(2*time.Hour))
 	locktest.Must(b.T, err)
 	if took := time.Since(start); took > limit {
-		b.T.Errorf("the lock was free, and no caller got it for %s", took)
+		b.T.Errorf("no caller got the lock for %s", took)
 	}
 	locktest.MustRelease(b.T, next)
 	b.WantNothing()

@@ -84,7 +84,7 @@ func TestRedlock_UnconfirmedRelease(t *testing.T) {
 		locktest.TakeDown(servers[1])
 		start := time.Now()
 		locktest.WantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost, core.ErrNotHeld)
-		locktest.WantSoon(t, "took %s", start, 2*time.Second)
+		locktest.WantSoon(t, "the call took %s", start, 2*time.Second)
 		servers[0].WantGone("k")
 		servers[2].WantGone("k")
 		servers[1].Embedded.Up()

@@ -160,7 +160,7 @@ func TestRedlock_WithoutAMajorityIsUnavailable(t *testing.T) {
 				start := time.Now()
 				_, _, err := lock.Acquire(t.Context(), opts...)
 				locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
-				locktest.WantSoon(t, "took %s", start, 3*time.Second)
+				locktest.WantSoon(t, "the call took %s", start, 3*time.Second)
 				locktest.Pass(time.Second)
 				for _, s := range servers[:3] {
 					s.Embedded.Up()
@@ -214,7 +214,7 @@ func TestRedlock_StrangersOnAMinority(t *testing.T) {
 		servers[0].Embedded.Take("k", time.Hour)
 		start := time.Now()
 		_, hold := locktest.MustAcquire(t, t.Context(), lock)
-		locktest.WantSoon(t, "took %s", start, 10*time.Millisecond)
+		locktest.WantSoon(t, "the call took %s", start, 10*time.Millisecond)
 		locktest.MustRelease(t, hold)
 		locktest.WantHeldOn(t, servers, "k", 1)
 	})
@@ -261,7 +261,7 @@ func TestRedlock_WaitsOnlyWhileOtherServersAreTaken(t *testing.T) {
 		servers[1].Embedded.Free("k")
 		servers[2].Embedded.Free("k")
 		o := locktest.Got(t, got)
-		locktest.WantSoon(t, "took %s", freed, 1500*time.Millisecond)
+		locktest.WantSoon(t, "the waiter had the lock after %s", freed, 1500*time.Millisecond)
 		locktest.MustRelease(t, o.Hold)
 	})
 }

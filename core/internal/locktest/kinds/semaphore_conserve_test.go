@@ -80,7 +80,7 @@ func conserve(t *testing.T, b *locktest.Redis, seed uint64, processes, acquisiti
 		acquisitions, e.leased.Load(), e.plain.Load(), e.crashes.Load(), e.faults.Load(), e.failed.Load(), b.ZCard(t.Context(), "{plain}:interlock_ops").Val())
 }
 
-// watch wants the number of permits to be right at all times.
+// watch checks that the number of permits is right at all times.
 func (e *economy) watch() {
 	for {
 		reply, err := e.Eval(context.Background(), `return {redis.call('GET', KEYS[1]) or '', redis.call('ZCARD', KEYS[2])}`, []string{"pool", locktest.PermitLeases}).Slice()
@@ -101,11 +101,11 @@ func (e *economy) watch() {
 	}
 }
 
-// wantBack wants all permits to be free when all leases have expired.
+// wantBack checks that all permits are free when all leases have expired.
 func (e *economy) wantBack(locks *core.Client) {
 	e.T.Helper()
 	pool, plain := locks.Semaphore("pool", 0), locks.PlainSemaphore("plain")
-	locktest.Eventually(e.T, "everything is back", func() bool {
+	locktest.Eventually(e.T, "all permits are free", func() bool {
 		free, err := pool.Available(context.Background())
 		locktest.Must(e.T, err)
 		out, err := pool.Acquired(context.Background())

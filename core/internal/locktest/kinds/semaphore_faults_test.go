@@ -29,7 +29,7 @@ func TestPermitSemaphore_CrashedHolder(t *testing.T) {
 		<-locktest.GoClose(died)
 		start := time.Now()
 		o := locktest.Got(t, got)
-		locktest.WantSoon(t, "it came back after %s", start, 3*time.Second+10*time.Millisecond)
+		locktest.WantSoon(t, "the permit was free after %s", start, 3*time.Second+10*time.Millisecond)
 		locktest.MustRelease(t, other)
 		locktest.MustRelease(t, o.Hold)
 		b.WantPermits(2, 0)
@@ -72,7 +72,7 @@ func TestSemaphores_LostMessage(t *testing.T) {
 			start := time.Now()
 			tt.opens(b)
 			locktest.Must(t, <-done)
-			locktest.WantSoon(t, "it was found after %s", start, time.Second)
+			locktest.WantSoon(t, "the waiter returned after %s", start, time.Second)
 		})
 	}
 }

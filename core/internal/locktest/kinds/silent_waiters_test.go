@@ -17,12 +17,12 @@ import (
 // locksWithoutChannels returns a client whose ACL has no channels.
 func locksWithoutChannels(b *locktest.Redis) *core.Client {
 	b.T.Helper()
-	locktest.Must(b.T, b.Do(b.T.Context(), "acl", "setuser", "deaf", "on", ">secret", "~*", "+@all", "resetchannels").Err())
-	return locktest.NewClient(b.T, b.Connect(func(o *redis.Options) { o.Username, o.Password = "deaf", "secret" }), locktest.Patient)
+	locktest.Must(b.T, b.Do(b.T.Context(), "acl", "setuser", "silent", "on", ">secret", "~*", "+@all", "resetchannels").Err())
+	return locktest.NewClient(b.T, b.Connect(func(o *redis.Options) { o.Username, o.Password = "silent", "secret" }), locktest.Patient)
 }
 
-// eachHeard runs a test on a separate server for each kind whose waiters have messages, except for the named kinds.
-func eachHeard(t *testing.T, body func(t *testing.T, b *locktest.Redis, m locktest.Kind), but ...string) {
+// eachWithMessages runs a test on a separate server for each kind whose waiters have messages, except for the named kinds.
+func eachWithMessages(t *testing.T, body func(t *testing.T, b *locktest.Redis, m locktest.Kind), but ...string) {
 	t.Helper()
 	for _, m := range locktest.KindsOnOneServer() {
 		if m.Channel == nil || slices.Contains(but, m.Name) {
@@ -38,12 +38,12 @@ func eachHeard(t *testing.T, body func(t *testing.T, b *locktest.Redis, m lockte
 // ACL, which cannot send messages.
 func TestKinds_ACLWithoutTheChannels(t *testing.T) {
 	t.Parallel()
-	eachHeard(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {
-		deaf, hearing := locksWithoutChannels(b), b.Locks(locktest.Patient)
+	eachWithMessages(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {
+		silent, listening := locksWithoutChannels(b), b.Locks(locktest.Patient)
 		for _, tt := range []struct {
 			who            string
 			holder, waiter *core.Client
-		}{{"waiter", hearing, deaf}, {"holder", deaf, hearing}, {"both", deaf, deaf}} {
+		}{{"waiter", listening, silent}, {"holder", silent, listening}, {"both", silent, silent}} {
 			theirs, err := m.Take(t.Context(), tt.holder, "k")
 			locktest.Must(t, err)
 			got := make(chan error, 1)
@@ -55,7 +55,7 @@ func TestKinds_ACLWithoutTheChannels(t *testing.T) {
 				got <- err
 			}()
 			locktest.AwaitWaiters(t, tt.waiter, 1)
-			if tt.waiter == hearing {
+			if tt.waiter == listening {
 				locktest.Eventually(t, "subscribed", func() bool { return len(b.PubSubChannels(t.Context(), m.Channel("k")+"*").Val()) > 0 })
 			}
 			given := time.Now()
@@ -71,16 +71,16 @@ func TestKinds_ACLWithoutTheChannels(t *testing.T) {
 // Beside busy callers such a waiter has its turn in bounded time, also for a fair lock.
 func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
 	t.Parallel()
-	eachHeard(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {
-		deaf, busy := locksWithoutChannels(b), b.Locks(locktest.Patient)
+	eachWithMessages(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {
+		silent, busy := locksWithoutChannels(b), b.Locks(locktest.Patient)
 		ctx, cancel := context.WithCancel(t.Context())
 		turns, ended := busyWith(ctx, t, m, busy)
-		locktest.Eventually(t, "the others busy", func() bool { return turns.Load() > 8 })
+		locktest.Eventually(t, "turns of the busy callers", func() bool { return turns.Load() > 8 })
 		for range 4 {
 			start := time.Now()
 			turns.Store(0)
 			within, stop := context.WithTimeout(t.Context(), locktest.Measured(20*time.Second))
-			had, err := m.Want(within, deaf, "k")
+			had, err := m.Want(within, silent, "k")
 			if err != nil {
 				t.Errorf("no turn in %s: %v", time.Since(start), err)
 				stop()

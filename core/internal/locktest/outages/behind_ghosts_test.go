@@ -181,7 +181,7 @@ func TestBehindGhost_Many(t *testing.T) {
 			}
 		}
 		if won != 1 {
-			t.Errorf("%d have it", won)
+			t.Errorf("%d callers have the lock", won)
 		}
 		if n := attempts.Hits(); n > 12*callers {
 			t.Errorf("%d attempts of %d callers", n, callers)

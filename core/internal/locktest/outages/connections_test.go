@@ -299,7 +299,7 @@ func TestNew_BesideThePoolOfTheCaller(t *testing.T) {
 	}
 }
 
-// wantAllOf wants every operation of a client to succeed at once.
+// wantAllOf checks that every operation of a client succeeds at once.
 func wantAllOf(t *testing.T, b *locktest.Redis, locks *core.Client, seen *locktest.Renewals) {
 	t.Helper()
 	ctx := t.Context()

@@ -169,7 +169,7 @@ func forEachOperation(b *locktest.Redis, locks *core.Client, each func(what stri
 	})
 }
 
-// wantSeen wants one script about k, in the context of a request. A server that does not know the script gets its
+// wantSeen checks that a hook saw one script about k, in the context of a request. A server that does not know the script gets its
 // source, too.
 func wantSeen(t *testing.T, hook *commandLog, request string) {
 	t.Helper()
@@ -405,13 +405,13 @@ var tenants = map[string]func(ctx context.Context) string{
 	"none":       func(context.Context) string { return "" },
 }
 
-// wantChanged wants an error that names the options for a prefix.
+// wantChanged checks that an error names the options for a prefix.
 func wantChanged(t *testing.T, err error) {
 	t.Helper()
 	locktest.WantErr(t, err, core.ErrUnavailable)
 	for _, option := range []string{"core.WithPrefix", "core.WithNameMapper"} {
 		if err != nil && (!strings.Contains(err.Error(), option) || !strings.Contains(core.ErrorText(err), option)) {
-			t.Errorf("got %q, which logs say as %q: want %s named", err, core.ErrorText(err), option)
+			t.Errorf("got %q, in logs %q, want %s named", err, core.ErrorText(err), option)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func crowdRole(c locktest.ChildSide) error {
 	return nil
 }
 
-// tries is the callers of an outage.
+// tries are the callers in an outage.
 type tries struct {
 	locks *core.Client
 	end   time.Time

@@ -44,7 +44,7 @@ type operation struct {
 	waits      bool                    // it has a wait time that is long
 	background bool                    // it goes on after an error
 	whatever   bool                    // it goes on even after a refusal that is final
-	onlyOnce   bool                    // it is not sent again when it may have been executed: the lock may be another one's by then
+	onlyOnce   bool                    // it is not sent again when it may have been executed: another client may hold the lock then
 }
 
 // operating is an operation on a separate key.

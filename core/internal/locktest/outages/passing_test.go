@@ -34,7 +34,7 @@ func TestPassing_Loading(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "LOADING") {
 			t.Errorf("wait %s: %v does not name the cause", wait, err)
 		}
-		locktest.WantAtMost(t, "knowing it", time.Since(start), max(wait, timeout))
+		locktest.WantAtMost(t, "the refusal", time.Since(start), max(wait, timeout))
 	}
 	locktest.Eventually(t, "loaded", func() bool { return rdb.ReplicaOf(t.Context(), "no", "one").Err() == nil })
 	locktest.MustRelease(t, locktest.Got(t, got).Hold)
@@ -148,7 +148,7 @@ func TestPassing_IsWaitedOut(t *testing.T) {
 	locktest.Together(t, cases...)
 }
 
-// wantPassing wants ErrUnavailable with the answer of Redis.
+// wantPassing checks that an error is ErrUnavailable with the answer of Redis.
 func wantPassing(t *testing.T, what string, err error, says string) {
 	t.Helper()
 	locktest.WantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)

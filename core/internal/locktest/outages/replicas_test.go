@@ -124,7 +124,7 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 			t.Errorf("%s: failed after %s, before the replicas had their time", name, took)
 		}
 	}
-	locktest.Eventually(t, "what was given back is gone", func() bool { return b.Exists(t.Context(), "k", "f", "m1", "m2").Val() == 0 })
+	locktest.Eventually(t, "the released lock is gone", func() bool { return b.Exists(t.Context(), "k", "f", "m1", "m2").Val() == 0 })
 	_, hold := locktest.MustAcquire(t, t.Context(), majority.Lock("k"))
 	locktest.MustRelease(t, hold)
 	_, hold = locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
@@ -140,8 +140,8 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 	})
 }
 
-// Operations on counts and markers are acknowledged, too. If too few replicas acknowledge one, it is an error, and
-// goes on in the background until they do. It is executed once.
+// Operations on counts and markers are acknowledged, too. If too few replicas acknowledge an operation, it returns
+// an error and goes on in the background until enough do. It is executed once.
 func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
@@ -469,7 +469,7 @@ func TestReplicas_RedisIsDown(t *testing.T) {
 			o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), opts...)
 			locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
 			if o.Took > core.DefaultBackendTimeout+100*time.Millisecond {
-				t.Errorf("known after %s", o.Took)
+				t.Errorf("the caller failed after %s", o.Took)
 			}
 		}
 	})

@@ -286,8 +286,8 @@ func TestLostReplies_EachKind(t *testing.T) {
 	}
 }
 
-// Redis answers neither an attempt that takes a place in the queue of a fair lock, nor a later attempt, nor the attempt
-// that gets the lock. The waiter keeps its place, and nothing is left.
+// The reply to one attempt of a waiter for a fair lock is lost: the attempt that takes the place in the queue, a later
+// attempt, or the attempt that gets the lock. The waiter keeps its place, and nothing is left.
 func TestLostReplies_FairWaiterKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	for nth := 1; nth <= 4; nth++ {

@@ -24,7 +24,7 @@ func TestBackend_ErrorReplies(t *testing.T) {
 		name   string
 		fault  func(t *testing.T, rdb *redis.Client)
 		want   string // in the text of the cause
-		passes bool   // by itself, so that it is waited for
+		passes bool   // the state ends by itself, so that callers wait
 	}{
 		{"wrong type", func(t *testing.T, rdb *redis.Client) { locktest.Must(t, rdb.Set(t.Context(), "k", "v", 0).Err()) }, "WRONGTYPE", false},
 		{"out of memory", func(t *testing.T, rdb *redis.Client) {
@@ -114,7 +114,7 @@ func TestBackend_RedisDown(t *testing.T) {
 			t.Fatalf("%s: got %v, want ErrUnavailable", when, err)
 		}
 		if d := time.Since(start); d > locktest.Measured(timeout+locktest.Slack) {
-			t.Errorf("%s: known after %s", when, d)
+			t.Errorf("%s: the caller failed after %s", when, d)
 		}
 		// On a busy machine this process may have slept, which is not a silence. Then another caller has to wait for
 		// the backend timeout.

@@ -105,23 +105,23 @@ func TestSlow_EveryFreeLockIsAcquired(t *testing.T) {
 		for name, acquire := range map[string]func(t *testing.T, locks *core.Client){
 			"in sequence": func(t *testing.T, locks *core.Client) {
 				for i := range 11 {
-					whole(t, t.Context(), locks, fmt.Sprint("k", i))
+					acquireAndRelease(t, t.Context(), locks, fmt.Sprint("k", i))
 				}
 			},
 			"at once": func(t *testing.T, locks *core.Client) {
-				locktest.Concurrently(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+				locktest.Concurrently(33, func(i int) { acquireAndRelease(t, t.Context(), locks, fmt.Sprint("k", i)) })
 			},
 			"one by one": func(t *testing.T, locks *core.Client) {
 				locktest.Concurrently(33, func(i int) {
 					locktest.Pass(time.Duration(i) * latency / 10)
-					whole(t, t.Context(), locks, fmt.Sprint("k", i))
+					acquireAndRelease(t, t.Context(), locks, fmt.Sprint("k", i))
 				})
 			},
 			"re-entered": func(t *testing.T, locks *core.Client) {
 				locktest.Concurrently(11, func(i int) {
 					name := fmt.Sprint("k", i)
 					ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock(name), core.WaitTime(10*time.Second))
-					whole(t, ctx, locks, name)
+					acquireAndRelease(t, ctx, locks, name)
 					locktest.Must(t, hold.Refresh(t.Context(), time.Minute))
 					locktest.MustRelease(t, hold)
 				})
@@ -135,8 +135,8 @@ func TestSlow_EveryFreeLockIsAcquired(t *testing.T) {
 	}
 }
 
-// whole acquires and releases a lock.
-func whole(t *testing.T, ctx context.Context, locks *core.Client, name string) {
+// acquireAndRelease acquires and releases a lock.
+func acquireAndRelease(t *testing.T, ctx context.Context, locks *core.Client, name string) {
 	t.Helper()
 	start := time.Now()
 	_, hold, err := locks.Lock(name).Acquire(ctx, core.WaitTime(time.Minute))
@@ -165,7 +165,7 @@ func TestSlow_EveryFreeLockIsAcquiredOnAServer(t *testing.T) {
 	server := redisserver.Start(t)
 	_, rdb := faultproxy.Far(t, server.Client(), farLatency())
 	locks := locktest.NewClient(t, rdb, farTimeout)
-	locktest.Concurrently(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+	locktest.Concurrently(33, func(i int) { acquireAndRelease(t, t.Context(), locks, fmt.Sprint("k", i)) })
 }
 
 // Every free lock is acquired in a slow Cluster, which the client first asks for its slots.
@@ -174,7 +174,7 @@ func TestSlow_EveryFreeLockIsAcquiredInACluster(t *testing.T) {
 	cluster := redisserver.StartCluster(t)
 	way := faultproxy.NewLatency(t, farLatency())
 	locks := locktest.NewClient(t, cluster.Client(func(o *redis.ClusterOptions) { o.Dialer = way.Dialer(new(net.Dialer).DialContext) }), farTimeout)
-	locktest.Concurrently(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+	locktest.Concurrently(33, func(i int) { acquireAndRelease(t, t.Context(), locks, fmt.Sprint("k", i)) })
 }
 
 // A fast Redis becomes slow under a client, and a slow Redis becomes fast.
@@ -185,7 +185,7 @@ func TestSlow_SuddenChange(t *testing.T) {
 		locks := locktest.NewClient(t, rdb)
 		for i := range 40 {
 			way.Set(time.Duration(i%2) * 900 * time.Millisecond)
-			whole(t, t.Context(), locks, fmt.Sprint("k", i))
+			acquireAndRelease(t, t.Context(), locks, fmt.Sprint("k", i))
 		}
 		locktest.Pass(2 * time.Second)
 		b.WantGone(b.Keys(t.Context(), "*").Val()...)
@@ -202,7 +202,7 @@ func TestSlow_SilenceIsStillNoticed(t *testing.T) {
 			proxy, rdb := faultproxy.Around(t, slow)
 			locks := locktest.NewClient(t, rdb)
 			if warm {
-				whole(t, t.Context(), locks, "k")
+				acquireAndRelease(t, t.Context(), locks, "k")
 			}
 			way.Set(time.Hour)
 			proxy.BlackHole(true)
@@ -210,7 +210,7 @@ func TestSlow_SilenceIsStillNoticed(t *testing.T) {
 				o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), opts...)
 				locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
 				if o.Took > core.DefaultBackendTimeout+100*time.Millisecond {
-					t.Errorf("known after %s", o.Took)
+					t.Errorf("the caller failed after %s", o.Took)
 				}
 			}
 		})
@@ -255,7 +255,7 @@ func TestSlow_NextCallerFailsAtOnce(t *testing.T) {
 			next := <-locktest.GoAcquire(t.Context(), locks.Lock("another"))
 			locktest.WantOnly(t, next.Err, core.ErrUnavailable, core.ErrNotAcquired)
 			if first.Took > core.DefaultBackendTimeout || next.Took > 0 {
-				t.Errorf("known after %s, and to the next after %s", first.Took, next.Took)
+				t.Errorf("the caller failed after %s, and the next caller after %s", first.Took, next.Took)
 			}
 		})
 	}
@@ -298,7 +298,7 @@ func TestSlow_NoConnection(t *testing.T) {
 			o := <-locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(wait))
 			locktest.WantOnly(t, o.Err, core.ErrUnavailable, core.ErrNotAcquired)
 			if o.Took > core.DefaultBackendTimeout {
-				t.Errorf("known after %s", o.Took)
+				t.Errorf("the caller failed after %s", o.Took)
 			}
 		}
 		close(gone)
@@ -321,7 +321,7 @@ func TestSlow_ProxyThatRequiresAHandshake(t *testing.T) {
 		for _, latency := range []time.Duration{600 * time.Millisecond, 0, 900 * time.Millisecond, 0} {
 			way.Set(latency)
 			for range 5 {
-				whole(t, t.Context(), locks, "k")
+				acquireAndRelease(t, t.Context(), locks, "k")
 			}
 		}
 		proxy.BlackHole(true)
@@ -329,7 +329,7 @@ func TestSlow_ProxyThatRequiresAHandshake(t *testing.T) {
 		locktest.WantErr(t, o.Err, core.ErrUnavailable)
 		proxy.BlackHole(false)
 		locktest.Pass(3 * time.Second)
-		whole(t, t.Context(), locks, "k")
+		acquireAndRelease(t, t.Context(), locks, "k")
 		if !met {
 			t.Error("no ping was sent: nothing is tested")
 		}

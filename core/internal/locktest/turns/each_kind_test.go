@@ -32,7 +32,7 @@ func TestWaiter_EachKind_NoMessage(t *testing.T) {
 				freed = start.Add(hold)
 			}
 			o := locktest.Got(t, got)
-			locktest.WantSoon(t, "it was found after %s", freed, 1100*time.Millisecond)
+			locktest.WantSoon(t, "the waiter had the lock after %s", freed, 1100*time.Millisecond)
 			locktest.MustRelease(t, o.Hold)
 		})
 	}
@@ -55,7 +55,7 @@ func TestWaiter_EachKind_SilentRedis(t *testing.T) {
 		}
 		o := <-got
 		if locktest.WantErr(t, o.Err, core.ErrUnavailable); o.Took > 3*time.Second+5*time.Millisecond {
-			t.Errorf("it took %s", o.Took)
+			t.Errorf("the wait took %s", o.Took)
 		}
 		o = <-locktest.GoAcquire(t.Context(), w.Mine, core.WaitTime(200*time.Millisecond))
 		if locktest.WantErr(t, o.Err, core.ErrUnavailable); o.Took > 205*time.Millisecond {

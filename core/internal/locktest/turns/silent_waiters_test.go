@@ -180,10 +180,10 @@ func TestSilentWaiter_OfAnACLWithoutTheChannel(t *testing.T) {
 	b := locktest.Real(t)
 	acl := func(rules ...any) {
 		t.Helper()
-		locktest.Must(t, b.Do(t.Context(), append([]any{"acl", "setuser", "deaf", "on", ">secret", "~*", "+@all"}, rules...)...).Err())
+		locktest.Must(t, b.Do(t.Context(), append([]any{"acl", "setuser", "silent", "on", ">secret", "~*", "+@all"}, rules...)...).Err())
 	}
 	acl("resetchannels", "&*open*")
-	locks := locktest.NewClient(t, b.Connect(func(o *redis.Options) { o.Username, o.Password = "deaf", "secret" }), locktest.Patient)
+	locks := locktest.NewClient(t, b.Connect(func(o *redis.Options) { o.Username, o.Password = "silent", "secret" }), locktest.Patient)
 	b.Take("open", locktest.Stranger, time.Minute)
 	open := locktest.GoAcquire(t.Context(), locks.Lock("open"))
 	b.AwaitListeners("open", 1)
