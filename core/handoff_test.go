@@ -61,12 +61,12 @@ func TestHandOff_IsOneScriptWithoutMessage(t *testing.T) {
 		locktest.MustRelease(t, hold)
 		got := <-next
 		if n := sent.Hits() - before; n > 2 { // two with the NOSCRIPT of the first hand-off
-			t.Errorf("got %d scripts", n)
+			t.Errorf("got %d scripts, want at most 2", n)
 		}
 		b.WantCount(got, "1")
 		b.WantTTL("k", time.Hour-time.Minute, time.Hour+reserve) // its lease and the reserve
 		if got.Field() == hold.Field() {
-			t.Error("the field was not fresh")
+			t.Error("the next holder has the field of the last one")
 		}
 		b.Publish(t.Context(), locktest.ChannelOf("k"), "end")
 		sub.Want("end")
@@ -146,9 +146,9 @@ func leaseOrMinute(lease time.Duration) core.AcquireOption {
 	return core.LeaseTime(lease)
 }
 
-// goesOn checks that the waiters get the lock one after the other, one at a time, and that nothing is left at the end.
+// wantTurns checks that the waiters get the lock one after the other, one at a time, and that nothing is left at the end.
 // They come in the order of the queue, except the chosen waiter, which may return to the queue late.
-func (h *handoff) goesOn(waiting []<-chan locktest.Outcome) {
+func (h *handoff) wantTurns(waiting []<-chan locktest.Outcome) {
 	h.T.Helper()
 	next := make(chan locktest.Outcome, len(waiting))
 	for _, w := range waiting {
@@ -186,7 +186,7 @@ func TestHandOff_ChosenWaiterCancelled(t *testing.T) {
 				}
 				h.rule.Release()
 				locktest.Must(t, <-done)
-				h.goesOn(h.waiting[1:])
+				h.wantTurns(h.waiting[1:])
 			})
 		}
 	}
@@ -203,7 +203,7 @@ func TestHandOff_ChosenWaiterPrepares(t *testing.T) {
 	waiting := locktest.GoAcquire(t.Context(), h.client.Lock("k"), core.LeaseTime(time.Minute),
 		core.BeforeWait(func(context.Context) error { h.rule.Release(); return nil }))
 	locktest.Must(t, <-<-done)
-	h.goesOn([]<-chan locktest.Outcome{waiting})
+	h.wantTurns([]<-chan locktest.Outcome{waiting})
 }
 
 // The lease of the releaser expires while the hand-off is under way. The release returns ErrLost, because another
@@ -228,7 +228,7 @@ func TestHandOff_LeaseHasExpired(t *testing.T) {
 				locktest.MustRelease(t, between)
 			}
 			attempts.Release()
-			h.goesOn(h.waiting)
+			h.wantTurns(h.waiting)
 		})
 	}
 }
@@ -245,15 +245,15 @@ func TestHandOff_ReplyAfterTheNewLease(t *testing.T) {
 	o := locktest.Got(h.T, h.waiting[0])
 	locktest.WantAlive(t, o.Ctx)
 	if o.Hold.Remaining() <= 0 {
-		t.Error("granted with a lease that has expired")
+		t.Error("the waiter got a lease that has expired")
 	}
 	h.WantHolder("k", o.Hold.Field())
 	locktest.MustRelease(t, o.Hold)
 	h.WantFreed("k")
 }
 
-// between are the ways in which other clients change a lock during its hand-off.
-var between = map[string]func(r *locktest.Redis, other *core.Client){
+// waysToTakeAway are the ways in which other clients change a lock during its hand-off.
+var waysToTakeAway = map[string]func(r *locktest.Redis, other *core.Client){
 	"deleted": func(r *locktest.Redis, _ *core.Client) { locktest.Must(r.T, r.Client.Del(r.T.Context(), "k").Err()) },
 	"forced": func(r *locktest.Redis, other *core.Client) {
 		_, err := other.Lock("k").ForceRelease(r.T.Context())
@@ -266,19 +266,19 @@ var between = map[string]func(r *locktest.Redis, other *core.Client){
 // other client stays, and the chosen waiter goes on waiting.
 func TestHandOff_LockTakenAwayBefore(t *testing.T) {
 	t.Parallel()
-	for name, meddle := range between {
+	for name, takeAway := range waysToTakeAway {
 		locktest.Parallel(t, name, func(t *testing.T) {
 			h := newHandoff(t, queued{waiters: 2, every: true}, locktest.HoldRequest)
 			other := h.Beside()
 			done := h.release()
-			meddle(h.Redis, other)
+			takeAway(h.Redis, other)
 			locktest.Land(h.T, h.rule)
 			locktest.WantErr(t, <-done, core.ErrLost)
 			if name == "stolen" {
 				h.WantHolder("k", locktest.Stranger)
 				locktest.Must(t, h.Client.Del(t.Context(), "k").Err())
 			}
-			h.goesOn(h.waiting)
+			h.wantTurns(h.waiting)
 		})
 	}
 }
@@ -288,7 +288,7 @@ func TestHandOff_LockTakenAwayBefore(t *testing.T) {
 func TestHandOff_LockTakenAwayAfter(t *testing.T) {
 	t.Parallel()
 	watchdog := locktest.Unhurried(3 * time.Second)
-	for name, meddle := range between {
+	for name, takeAway := range waysToTakeAway {
 		locktest.Parallel(t, name, func(t *testing.T) {
 			r := locktest.NewProxied(t)
 			locks, other := r.Behind(core.WithWatchdog(watchdog), locktest.Patient), r.Beside()
@@ -301,7 +301,7 @@ func TestHandOff_LockTakenAwayAfter(t *testing.T) {
 			locktest.WithinASecond(t, "the hand-off", func() bool {
 				return rule.Hits() == 1 && !r.Client.HExists(t.Context(), "k", hold.Field()).Val()
 			})
-			meddle(r, other)
+			takeAway(r, other)
 			granted := time.Now()
 			rule.Release()
 			locktest.Must(t, <-done)

@@ -80,7 +80,7 @@ func wantCounterTooHigh(t *testing.T, err error) {
 	}
 	embedded := strings.HasSuffix(t.Name(), "/embedded") // the embedded Redis adds the place in the script
 	if text := core.ErrorText(err); !embedded && !strings.Contains(text, why) {
-		t.Errorf("logs say only %q", text)
+		t.Errorf("the text for logs is only %q", text)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestReadWrite_Writers(t *testing.T) {
 		locktest.MustRelease(t, w)
 		o := locktest.Got(t, next)
 		if o.Hold.Token() <= w.Token() || w.Token() <= 0 {
-			t.Errorf("tokens %d and %d", w.Token(), o.Hold.Token())
+			t.Errorf("got the tokens %d and %d, want rising tokens", w.Token(), o.Hold.Token())
 		}
 		b.WantHolders("map", map[string]string{"mode": "write", o.Hold.Field(): "1"})
 		locktest.MustRelease(t, o.Hold)

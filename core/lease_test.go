@@ -108,8 +108,8 @@ func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 		"any":      {1, 30 * time.Second},
 	} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
-			told := &locktest.Recorder{}
-			locks := b.Locks(core.WithObserver(told.Observer()))
+			seen := &locktest.Recorder{}
+			locks := b.Locks(core.WithObserver(seen.Observer()))
 			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("a", "b", "c"), core.LeaseTime(30*time.Second))
 			core.NeedsOnly(hold, c.needs)
 			core.EndLeaseEarlier(hold, 0, 20*time.Second)
@@ -120,17 +120,17 @@ func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 			locktest.WantAlive(t, ctx)
 			locktest.Pass(c.lasts - time.Second)
 			locktest.WantAlive(t, ctx)
-			if n := told.Count("loss"); n > 0 || hold.Remaining() <= 0 {
+			if n := seen.Count("loss"); n > 0 || hold.Remaining() <= 0 {
 				t.Errorf("%d losses reported; %s remain", n, hold.Remaining())
 			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(2 * time.Second):
-				t.Error("not lost")
+				t.Error("the hold is not lost")
 			}
 			locktest.WantErr(t, context.Cause(ctx), core.ErrLost)
-			locktest.Eventually(t, "a report of the loss", func() bool { return told.Count("loss") > 0 }) // after the context has ended
-			if n := told.Count("loss"); n != 1 || hold.Remaining() != 0 {
+			locktest.Eventually(t, "a report of the loss", func() bool { return seen.Count("loss") > 0 }) // after the context has ended
+			if n := seen.Count("loss"); n != 1 || hold.Remaining() != 0 {
 				t.Errorf("%d losses reported; %s remain", n, hold.Remaining())
 			}
 			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
@@ -206,10 +206,10 @@ func TestHold_ErrLooksAtTheClock(t *testing.T) {
 			default:
 			}
 			if hold.Remaining() != 0 {
-				t.Errorf("remaining: got %s", hold.Remaining())
+				t.Errorf("remaining: got %s, want 0", hold.Remaining())
 			}
 			if _, ok := core.Held(ctx, "k"); ok {
-				t.Error("Held is true")
+				t.Error("Held finds a lost hold")
 			}
 			locktest.WantEnded(t, ctx, core.ErrLost)
 			<-ctx.Done() // now all goroutines that wait for the context are notified

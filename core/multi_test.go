@@ -131,7 +131,7 @@ func TestMultiLock_BlackHole(t *testing.T) {
 			}
 		}
 		if held := locks.Stats().Holds; held != 20 {
-			t.Fatalf("%d keys are taken: nothing is tested", held)
+			t.Fatalf("%d keys are taken, want 20: nothing is tested", held)
 		}
 		proxy.BlackHole(true)
 		time.AfterFunc(5*timeout, func() { proxy.BlackHole(false) }) // long enough, even if the test fails
@@ -205,7 +205,7 @@ func TestMultiLock_WaitTimeIsForAllKeys(t *testing.T) {
 			t.Errorf("got %+v, want b", e)
 		}
 		if took < 900*time.Millisecond || took > 901*time.Millisecond {
-			t.Errorf("the wait took %s", took)
+			t.Errorf("the wait took %s, want 900ms to 901ms", took)
 		}
 		locktest.Pass(time.Millisecond)
 		b.WantGone("a")
@@ -225,7 +225,7 @@ func TestMultiLock_LeaseShorterThanTheWait(t *testing.T) {
 			o := locktest.Got(t, got)
 			locktest.WantAlive(t, o.Ctx)
 			if left := o.Hold.Remaining(); left < lease-10*time.Millisecond {
-				t.Errorf("%s was late: %s of the lease are left", late, left)
+				t.Errorf("%s was late, and only %s of the lease are left", late, left)
 			}
 			b.WantTTL("a", lease-10*time.Millisecond, lease)
 			b.WantTTL("b", lease-10*time.Millisecond, lease)

@@ -69,7 +69,7 @@ func TestWire_RedissonWaiterSeesAShorterLease(t *testing.T) {
 				end = end.Add(reserve)
 			}
 			if late := (<-got).Sub(end); late > 5*time.Millisecond {
-				t.Errorf("had the lock %s after its end", late)
+				t.Errorf("had the lock %s after its end, want at most 5ms", late)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestWire_OwnMessageOfAHandOffCostsNothing(t *testing.T) {
 			hold = o.Hold
 			locktest.Pass(time.Millisecond)
 			if n := sent.Hits() - before; n > 2 { // a poll may happen in this millisecond
-				t.Errorf("hand-off %d cost %d scripts", i, n)
+				t.Errorf("hand-off %d cost %d scripts, want at most 2", i, n)
 			}
 		}
 		locktest.MustRelease(t, hold)

@@ -134,7 +134,7 @@ func TestRefused_HandOffGivesTheWholeLease(t *testing.T) {
 		o := locktest.Got(t, next)
 		b.WantCount(o.Hold, "1")
 		if left := o.Hold.Remaining(); left < lease*9/10 {
-			t.Errorf("%s are left of a lease of %s", left, lease)
+			t.Errorf("%s of a lease of %s are left, want at least nine tenths", left, lease)
 		}
 		locktest.MustRelease(t, o.Hold)
 	})
@@ -202,7 +202,7 @@ func TestRelease_BehindASlowCommandGivesTheWholeLease(t *testing.T) {
 		o := locktest.Got(t, next)
 		b.WantCount(o.Hold, "1")
 		if left := o.Hold.Remaining(); left < lease*9/10 {
-			t.Errorf("%s are left of a lease of %s", left, lease)
+			t.Errorf("%s of a lease of %s are left, want at least nine tenths", left, lease)
 		}
 		locktest.MustRelease(t, o.Hold)
 	})

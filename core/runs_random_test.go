@@ -46,7 +46,7 @@ func TestRun_RandomOperations(t *testing.T) {
 			}
 			b.WantGone("a", "b", "spin")
 			if m.acquired < 100 {
-				t.Errorf("nothing is tested: %d acquisitions", m.acquired)
+				t.Errorf("%d acquisitions, want at least 100: nothing is tested", m.acquired)
 			}
 		})
 	}

@@ -100,7 +100,7 @@ func TestRun_OfFixedLeases(t *testing.T) {
 				t.Fatalf("%s of the lease are left, want %s", left, lease-margin)
 			}
 			if ttl := b.PTTL(t.Context(), "k").Val(); ttl < lease || ttl > lease+reserve {
-				t.Fatalf("TTL %s", ttl)
+				t.Fatalf("TTL %s, want %s to %s", ttl, lease, lease+reserve)
 			}
 			fields = append(fields, hold.Field())
 			locktest.Pass(work)
@@ -171,7 +171,7 @@ func TestRun_EndsWhenRedisHasToBeAsked(t *testing.T) {
 			locktest.MustRelease(t, before(t, locks, ctx, hold))
 			o := locktest.Got(t, next)
 			if (o.Hold.Field() == field) != tt.passed {
-				t.Errorf("the field was %s, and is %s", field, o.Hold.Field())
+				t.Errorf("the field was %s and is %s", field, o.Hold.Field())
 			}
 			locktest.MustRelease(t, o.Hold)
 			b.WantGone("k")
@@ -348,7 +348,7 @@ func TestRun_IsRenewed(t *testing.T) {
 			t.Error("nothing is tested: the lock was not passed on")
 		}
 		if left := hold.Remaining(); left < 15*time.Second {
-			t.Errorf("%s are left", left)
+			t.Errorf("%s are left, want at least 15s", left)
 		}
 		locktest.MustRelease(t, hold)
 		b.WantGone("k")

@@ -68,7 +68,7 @@ func TestAcquire_WaitTimeIsAnUpperBound(t *testing.T) {
 			_, _, err := b.Locks().Lock("k").Acquire(t.Context(), core.WaitTime(wait))
 			locktest.WantErr(t, err, core.ErrNotAcquired)
 			if got := time.Since(start); got < wait || got > wait+time.Millisecond {
-				t.Errorf("WaitTime(%s): returned after %s", wait, got)
+				t.Errorf("WaitTime(%s): returned after %s, want the wait time", wait, got)
 			}
 			if e := locktest.NotAcquired(t, err); e.Cause != nil || e.Waited < wait || e.BlockedBy != locktest.Stranger {
 				t.Errorf("WaitTime(%s): got %+v", wait, e)
@@ -104,7 +104,7 @@ func TestAcquire_ErrorReturnsTheContextAndANilHold(t *testing.T) {
 		locktest.WantErr(t, hold.Refresh(t.Context(), time.Second), core.ErrNotHeld)
 		locktest.WantErr(t, hold.Leave(t.Context(), time.Second), core.ErrNotHeld)
 		if hold.Remaining() != 0 {
-			t.Errorf("Remaining of a nil Hold: got %s", hold.Remaining())
+			t.Errorf("Remaining of a nil Hold: got %s, want 0", hold.Remaining())
 		}
 		if hold.Key() != "" || hold.Keys() != nil || hold.Field() != "" || hold.Token() != 0 {
 			t.Errorf("a nil Hold: got %q, %q, %q, %d", hold.Key(), hold.Keys(), hold.Field(), hold.Token())
@@ -266,7 +266,7 @@ func TestLimits_WaitersPerKeyAndPerClient(t *testing.T) {
 			}
 		}
 		if got := sent.Hits() - before; got > 2 { // a poll of the waiting heads at most
-			t.Errorf("the refused callers sent %d commands", got)
+			t.Errorf("the refused callers sent %d commands, want at most 2", got)
 		}
 		locktest.WantSame(t, "waiters", locks.Stats().Waiters, 3)
 		cancel()
@@ -327,7 +327,7 @@ func TestAcquire_AttemptCutShortIsNotAnOutage(t *testing.T) {
 		locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(700*time.Millisecond))
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(670*time.Millisecond))
 		if err == nil {
-			t.Error("acquired")
+			t.Error("got the lock, want an error")
 		}
 		slow.Remove()
 		locktest.WantOK(t, locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }))
@@ -416,12 +416,12 @@ func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
 
 			_, hold, err := locks.Lock("other").Acquire(t.Context(), core.LeaseTime(time.Minute))
 			if err != nil {
-				t.Fatalf("another caller at once: %v", err)
+				t.Fatalf("another caller failed: %v", err)
 			}
 			locktest.MustRelease(t, hold)
 			locktest.Pass(2 * time.Second)
 			if n := sent.Hits(); n > 100 {
-				t.Errorf("%d scripts in all", n)
+				t.Errorf("%d scripts in all, want at most 100", n)
 			}
 			before := sent.Hits()
 			locktest.Pass(3 * time.Minute)
@@ -486,12 +486,12 @@ func TestAcquire_GrantAfterACancelIsNotASuccess(t *testing.T) {
 				o := <-locktest.GoAcquire(ctx, locks.MultiLock(names...), core.LeaseTime(time.Hour), core.WaitTime(wait))
 				locktest.WantErr(t, o.Err, context.Canceled, core.ErrNotAcquired)
 				if o.Hold != nil {
-					t.Error("a hold with an error")
+					t.Error("got a hold with an error")
 				}
 				locktest.Pass(100 * time.Millisecond)
 				b.WantGone(names...)
 				if s := locks.Stats(); s.Holds != 0 {
-					t.Errorf("%d holds", s.Holds)
+					t.Errorf("%d holds, want 0", s.Holds)
 				}
 			})
 		}

@@ -97,7 +97,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 					}
 				}
 				if contentions != 1 {
-					t.Errorf("observers were notified %d times: %q", contentions, obs.Names())
+					t.Errorf("observers were notified %d times, want once: %q", contentions, obs.Names())
 				}
 			})
 		}
@@ -152,7 +152,7 @@ func TestBeforeWait_Commands(t *testing.T) {
 		var p preparing
 		without, with := count(), count(p.option())
 		if with > without+1 || p.times != 1 {
-			t.Errorf("got %d scripts, and %d without it", with, without)
+			t.Errorf("got %d scripts, and %d without BeforeWait, want one more at most", with, without)
 		}
 	})
 }
@@ -244,7 +244,7 @@ func TestBeforeWait_RefusedByAFullQueue(t *testing.T) {
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks(core.WithMaxWaitersPerKey(1))
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-		full := preparing{do: func(context.Context) error { t.Error("it prepares although the queue is full"); return nil }}
+		full := preparing{do: func(context.Context) error { t.Error("the caller prepares although the queue is full"); return nil }}
 		p := preparing{do: func(context.Context) error {
 			go func() { _ = locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) }()
 			synctest.Wait()

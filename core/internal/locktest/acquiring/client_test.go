@@ -25,7 +25,7 @@ func TestNew_RefusesRingNilAndUnknown(t *testing.T) {
 		locks, err := core.New(rdb)
 		locktest.WantErr(t, err, core.ErrInvalid)
 		if locks != nil {
-			t.Errorf("%s: got a client", name)
+			t.Errorf("%s: got a client with an error", name)
 		}
 		if err != nil && name == "Ring" && !strings.Contains(err.Error(), "*redis.Client") {
 			t.Errorf("the error does not say what to use: %v", err)

@@ -90,7 +90,7 @@ func TestFindThrough_IgnoresDetachedAndOtherRequests(t *testing.T) {
 			"its request, then another": newPage(newPage(t.Context())),
 		} {
 			if free(t, ctx, locks.Lock("k")) {
-				t.Errorf("%s owns the lock", name)
+				t.Errorf("Acquire with %s re-enters", name)
 			}
 		}
 		if free(t, p, stranger.Lock("k")) {
@@ -169,15 +169,15 @@ func TestHeld_NamesAndPrefix(t *testing.T) {
 		}
 		for _, name := range []string{"shop:k", "other", ""} {
 			if _, ok := core.Held(ctx, name); ok {
-				t.Errorf("Held(%q) is true", name)
+				t.Errorf("Held(%q) finds a hold", name)
 			}
 		}
 		if _, ok := core.Held(t.Context(), "k"); ok {
-			t.Error("Held without a hold")
+			t.Error("Held finds a hold in a context without one")
 		}
 		locktest.MustRelease(t, hold)
 		if _, ok := core.Held(ctx, "k"); ok {
-			t.Error("Held after the release")
+			t.Error("Held finds a hold after its release")
 		}
 	})
 }

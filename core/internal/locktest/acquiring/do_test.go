@@ -53,7 +53,7 @@ func TestDo_NotAcquiredDoesNotRun(t *testing.T) {
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, time.Minute)
 		err := b.Locks().Lock("k").Do(t.Context(), func(context.Context) error {
-			t.Error("it ran")
+			t.Error("the function ran")
 			return nil
 		}, core.WaitTime(0))
 		locktest.WantErr(t, err, core.ErrNotAcquired)
@@ -68,7 +68,7 @@ func TestDo_PanicReleases(t *testing.T) {
 			b.WantGone("k")
 		}()
 		_ = b.Locks().Lock("k").Do(t.Context(), func(context.Context) error { panic("boom") })
-		t.Error("Do returned")
+		t.Error("Do returned, want it to pass the panic or the exit on")
 	})
 }
 
@@ -80,7 +80,7 @@ func TestDo_GoexitReleases(t *testing.T) {
 		go func() {
 			defer close(ended)
 			_ = l.Do(t.Context(), func(context.Context) error { runtime.Goexit(); return nil })
-			t.Error("Do returned")
+			t.Error("Do returned, want it to pass the panic or the exit on")
 		}()
 		<-ended
 		b.WantGone("k")

@@ -126,7 +126,7 @@ func TestAcquire_EachKind_InvalidTimes(t *testing.T) {
 		}
 		for i, s := range sent {
 			if s.Hits() > 0 {
-				t.Errorf("%d scripts on server %d", s.Hits(), i)
+				t.Errorf("%d scripts on server %d, want none", s.Hits(), i)
 			}
 		}
 		w.WantNothing("after refusals")

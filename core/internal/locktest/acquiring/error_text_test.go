@@ -110,11 +110,11 @@ func TestErrorText_OfAServerThatQuotesArguments(t *testing.T) {
 			_, _, err := locks.Lock(key).Acquire(t.Context(), core.WaitTime(0))
 			locktest.WantErr(t, err, core.ErrUnavailable)
 			if !strings.Contains(err.Error(), key) {
-				t.Errorf("the error itself is not whole: %v", err)
+				t.Errorf("the error lacks the key: %v", err)
 			}
 			text := core.ErrorText(err)
 			if strings.Contains(text, "order") || strings.Contains(text, "secret") || !strings.HasPrefix(text, core.ErrUnavailable.Error()+": ") {
-				t.Errorf("got %s", text)
+				t.Errorf("the text for logs is %q", text)
 			}
 		})
 	}

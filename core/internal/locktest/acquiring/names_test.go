@@ -25,7 +25,7 @@ func TestNameMapper_MakesTheKey(t *testing.T) {
 		locks := b.Locks(core.WithNameMapper(around))
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.FencedLock("order:42"))
 		if hold.Key() != "shop:{order:42}:v2" {
-			t.Errorf("key: got %q", hold.Key())
+			t.Errorf("key: got %q, want \"shop:{order:42}:v2\"", hold.Key())
 		}
 		b.WantCount(hold, "1")
 		if got := b.Get(t.Context(), locktest.TokenCounterOf("shop:{order:42}:v2")).Val(); got != strconv.FormatInt(hold.Token(), 10) {
@@ -110,7 +110,7 @@ func TestNameMapper_BadKeysAreInvalid(t *testing.T) {
 			t.Errorf("%q: got %v, want %q", name, err, want)
 		}
 		if _, held := core.Held(t.Context(), name); held {
-			t.Errorf("%q: held", name)
+			t.Errorf("Held finds a hold of %q", name)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestDetach_HidesTheLock(t *testing.T) {
 			t.Error("Held: a detached context holds the lock")
 		}
 		if apart.Value(key{}) != "v" {
-			t.Error("values are lost")
+			t.Error("the detached context has lost the values")
 		}
 		locktest.MustRelease(t, hold)
 		locktest.WantAlive(t, apart)
@@ -169,7 +169,7 @@ func TestReenter_ReleasedContextReentersNothing(t *testing.T) {
 		locktest.WantErr(t, err, core.ErrNotAcquired, context.Canceled, core.ErrReleased)
 		_, second := locktest.MustAcquire(t, context.WithoutCancel(ctx), l) // alive, but not an owner
 		if second.Field() == hold.Field() {
-			t.Error("the released hold was entered again")
+			t.Error("a re-entry has entered the released hold")
 		}
 		b.WantCount(second, "1")
 		locktest.MustRelease(t, second)
@@ -479,7 +479,7 @@ func TestReenter_FailuresDelayNoRelease(t *testing.T) {
 		sent := stuck.Hits()
 		locktest.Pass(500 * time.Millisecond)
 		if n := stuck.Hits() - sent; n > 10 {
-			t.Errorf("%d writes in half a second", n)
+			t.Errorf("%d writes in half a second, want at most 10", n)
 		}
 		start := time.Now()
 		locktest.MustRelease(t, hold)

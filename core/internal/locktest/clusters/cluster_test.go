@@ -195,7 +195,7 @@ func clusterMultiAcrossSlots(t *testing.T, c *locktest.Cluster) {
 	_, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock(names...))
 	for _, name := range names {
 		if c.Redis.HLen(t.Context(), name).Val() != 1 {
-			t.Errorf("%s is not held", name)
+			t.Errorf("%s does not have one holder", name)
 		}
 	}
 	_, _, err := c.Locks(t).MultiLock("gamma", "zeta").Acquire(t.Context(), core.WaitTime(0))
@@ -363,7 +363,7 @@ func TestCluster_QuestionAboutPubSubIsForbidden(t *testing.T) {
 	limit := time.Now().Add(10 * time.Second)
 	locktest.WantErr(t, asks.Detect(t.Context(), limit), redisstore.ErrUndetected)
 	if asks.Reached() {
-		t.Error("NOPERM was taken for an answer")
+		t.Error("the client took NOPERM for an answer")
 	}
 	locktest.Must(t, set.Detect(t.Context(), limit))
 	everywhere("acl", "setuser", "limited", "+pubsub")

@@ -74,7 +74,7 @@ func TestCluster_DeadNodeDelaysNoOther(t *testing.T) {
 		for m, list := range holds {
 			for _, h := range list {
 				if m != dead && h.ctx.Err() != nil {
-					t.Errorf("lost on another node after %s: %v", time.Since(stopped), context.Cause(h.ctx))
+					t.Errorf("a lock on another node was lost after %s: %v", time.Since(stopped), context.Cause(h.ctx))
 				}
 			}
 		}
@@ -132,7 +132,7 @@ func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 		t.Fatalf("%d renewals, want %d", len(r.late), n)
 	}
 	if worst := slices.Max(r.late); worst > locktest.Measured(bound) {
-		t.Errorf("renewed up to %s late", worst)
+		t.Errorf("renewals were up to %s late, want at most %s", worst, bound)
 	}
 }
 
@@ -210,7 +210,7 @@ func (f *failover) take() {
 func (f *failover) wait() {
 	f.t.Helper()
 	for _, m := range f.held {
-		go func() { m.got <- f.persistent(func() error { return m.waited(f.locks) }) }()
+		go func() { m.got <- f.retry(func() error { return m.waited(f.locks) }) }()
 	}
 	locktest.AwaitWaiters(f.t, f.locks, len(f.held))
 }
@@ -252,8 +252,8 @@ func unlessAway(err error) error {
 	return err
 }
 
-// persistent repeats a call while Redis is down.
-func (f *failover) persistent(do func() error) (err error) {
+// retry repeats a call while Redis is down.
+func (f *failover) retry(do func() error) (err error) {
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		if err = do(); !errors.Is(err, core.ErrUnavailable) {
 			return err
@@ -268,7 +268,7 @@ func (f *failover) liveness() {
 	f.t.Helper()
 	for _, locks := range []*core.Client{f.locks, locktest.NewClient(f.t, f.Client(), locktest.Patient)} {
 		for _, m := range f.held {
-			locktest.Must(f.t, f.persistent(func() error {
+			locktest.Must(f.t, f.retry(func() error {
 				has, err := m.Take(f.t.Context(), locks, m.key+"-again")
 				if err != nil {
 					return err

@@ -107,28 +107,28 @@ func (f *failovers) next() {
 	before := f.book.taken.Load()
 	locktest.Eventually(f.t, "locks are acquired", func() bool { return f.book.taken.Load() > before+contendedLocks })
 	twice := f.book.count()
-	nap(time.Second)
+	pause(time.Second)
 	for _, s := range f.r.Replicas {
 		if rand.IntN(2) == 0 {
 			s.Stop()
 		}
 	}
-	nap(150 * time.Millisecond)
+	pause(150 * time.Millisecond)
 	old := f.r.Master
 	old.Kill()
 	for _, s := range f.r.Replicas {
 		s.Continue()
 	}
 	f.r.Promoted()
-	nap(time.Second) // another client may take a lock that the new master does not have
+	pause(time.Second) // another client may take a lock that the new master does not have
 	f.r.Rejoined(old)
 	if f.book.count() > twice {
 		f.bad++
 	}
 }
 
-// nap waits for a random time up to d.
-func nap(d time.Duration) { <-time.NewTimer(rand.N(d)).C }
+// pause waits for a random time up to d.
+func pause(d time.Duration) { <-time.NewTimer(rand.N(d)).C }
 
 // book records the holders of all locks.
 type book struct {
@@ -154,7 +154,7 @@ func (b *book) contend(ctx context.Context, lock core.Lock) {
 			if _, short := errors.AsType[*core.ReplicationError](err); short {
 				b.short.Add(1)
 			}
-			nap(20 * time.Millisecond)
+			pause(20 * time.Millisecond)
 		case !errors.Is(err, core.ErrNotAcquired):
 			slog.Error("an unexpected end of an acquisition", "error", err)
 		}

@@ -243,7 +243,7 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 			m.giveBack(now)
 		}
 		if after := tryAgains(t, cluster); after != before {
-			t.Errorf("%s: TRYAGAIN: %s, before %s", now, after, before)
+			t.Errorf("%s: the nodes have answered TRYAGAIN %s times, want %s as before", now, after, before)
 		}
 		for _, m := range list {
 			if m.GivesSeveral {
@@ -458,7 +458,7 @@ func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
 	for _, l := range []core.Lock{other.WriteLock(key), other.ReadLock(key)} {
 		_, _, err := l.Acquire(t.Context(), core.WaitTime(100*time.Millisecond))
 		if err == nil {
-			t.Errorf("acquired from a slot on the move")
+			t.Errorf("a caller acquired the lock while its slot moves")
 		}
 	}
 	move.Keys(key, locktest.ReaderTimeoutOf(key, one.Field(), "1"))

@@ -28,10 +28,10 @@ func TestClient_LeaksNothing(t *testing.T) {
 		t.Fatal(got)
 	}
 	if channels := direct.PubSubChannels(t.Context(), "*").Val(); len(channels) != 0 {
-		t.Errorf("subscriptions: %v", channels)
+		t.Errorf("subscriptions that are left: %v", channels)
 	}
 	if keys := direct.Keys(t.Context(), "*").Val(); len(keys) != 0 {
-		t.Errorf("keys: %v", keys)
+		t.Errorf("keys that are left: %v", keys)
 	}
 	c.Tell("close")
 	if got := c.Hear(); got != "ended" {
@@ -58,7 +58,7 @@ func leakerRole(c locktest.ChildSide) error {
 		}
 	}
 	locktest.Eventually(c.T, "nothing held and wanted", func() bool { return locks.Stats() == core.Stats{} })
-	if err := settled(open); err != nil {
+	if err := awaitGoroutines(open); err != nil {
 		c.Tellf("open: %v", err)
 		return err
 	}
@@ -67,7 +67,7 @@ func leakerRole(c locktest.ChildSide) error {
 	if err := locks.Close(c.Ctx); err != nil {
 		return err
 	}
-	if err := settled(before); err != nil {
+	if err := awaitGoroutines(before); err != nil {
 		c.Tellf("closed: %v", err)
 		return err
 	}
@@ -75,9 +75,9 @@ func leakerRole(c locktest.ChildSide) error {
 	return nil
 }
 
-// settled waits until there are no more goroutines than before. It waits longer than the client keeps an unused
+// awaitGoroutines waits until there are no more goroutines than before. It waits longer than the client keeps an unused
 // subscription.
-func settled(before goleak.Option) (err error) {
+func awaitGoroutines(before goleak.Option) (err error) {
 	for end := time.Now().Add(locktest.HangTimeout); time.Now().Before(end); {
 		if err = goleak.Find(before); err == nil {
 			return nil

@@ -46,7 +46,7 @@ func TestWatchdog_EachKind_OneRenewalFails(t *testing.T) {
 			locktest.Pass(40 * time.Second)
 			for i, r := range rules {
 				if r.Hits() != 1 {
-					t.Errorf("%d renewals failed on server %d", r.Hits(), i)
+					t.Errorf("server %[2]d: %[1]d renewals failed, want 1", r.Hits(), i)
 				}
 			}
 			locktest.WantAlive(t, ctx)
@@ -173,7 +173,7 @@ func TestHold_EachKind_OutlivesItsRequest(t *testing.T) {
 		locktest.Pass(time.Minute)
 		for i, s := range sent {
 			if n := s.Hits(); n > 0 {
-				t.Errorf("%d scripts after the release, on server %d", n, i)
+				t.Errorf("server %[2]d: %[1]d scripts after the release, want none", n, i)
 			}
 		}
 		w.WantNothing("after the release")

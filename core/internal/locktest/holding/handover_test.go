@@ -24,7 +24,7 @@ func TestHandover_MovesTheHold(t *testing.T) {
 		locktest.Pass(5 * time.Minute)
 		locktest.WantAlive(t, ctx)
 		if ctx.Value(key{}) != "v" {
-			t.Error("values are lost")
+			t.Error("the new context has lost the values")
 		}
 		b.WantCount(hold, "1")
 		if _, ok := core.Held(oldCtx, "k"); ok {
@@ -75,7 +75,7 @@ func TestHandover_OfAnEndedHoldIsInert(t *testing.T) {
 		locktest.MustRelease(t, old)
 		ctx, hold := old.Handover()
 		if ctx.Err() == nil {
-			t.Error("the context is alive")
+			t.Error("the context has not ended")
 		}
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 		if starts, ends := obs.Count("hold start"), obs.Count("hold end"); starts != ends {

@@ -47,8 +47,8 @@ func TestLeak_DoneIsClosed(t *testing.T) {
 func TestLeak_LostHoldIsReported(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		told := make(leaks, 3)
-		locks := b.Locks(core.WithWatchdog(time.Minute), core.WithObserver(told.observer()), locktest.Patient)
+		seen := make(leaks, 3)
+		locks := b.Locks(core.WithWatchdog(time.Minute), core.WithObserver(seen.observer()), locktest.Patient)
 		fixed := core.LeaseTime(200 * time.Millisecond)
 		func() {
 			locktest.MustAcquire(t, t.Context(), locks.Lock("fixed"), fixed)
@@ -60,7 +60,7 @@ func TestLeak_LostHoldIsReported(t *testing.T) {
 		if _, err := locks.Lock("forced").ForceRelease(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		locktest.EventuallyCollected(t, "reports of the three holds", func() bool { return len(told) == 3 })
+		locktest.EventuallyCollected(t, "reports of the three holds", func() bool { return len(seen) == 3 })
 	})
 }
 
@@ -77,8 +77,8 @@ func TestLeak_NestedHolds(t *testing.T) {
 	const lease = 3 * time.Second // a slow machine does not miss it
 	for name, depth := range map[string]int{"two": 2, "three": 3} {
 		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
-			told := make(leaks, depth)
-			locks := b.Locks(core.WithWatchdog(lease), core.WithObserver(told.observer()))
+			seen := make(leaks, depth)
+			locks := b.Locks(core.WithWatchdog(lease), core.WithObserver(seen.observer()))
 			func() {
 				ctx := t.Context()
 				for range depth {
@@ -86,7 +86,7 @@ func TestLeak_NestedHolds(t *testing.T) {
 				}
 			}()
 			locktest.EventuallyCollected(t, "the key of leaked holds to go", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
-			locktest.EventuallyCollected(t, "reports of the leaks", func() bool { return len(told) == depth })
+			locktest.EventuallyCollected(t, "reports of the leaks", func() bool { return len(seen) == depth })
 			locktest.Eventually(t, "no hold to be left", func() bool { return len(locks.Holds()) == 0 })
 		})
 	}

@@ -55,7 +55,7 @@ func TestHold_FixedLeaseEndsTheContextWithErrLost(t *testing.T) {
 		locktest.WantErr(t, ctx.Err(), context.Canceled)
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		if hold.Remaining() != 0 {
-			t.Errorf("remaining: got %s", hold.Remaining())
+			t.Errorf("remaining: got %s, want 0", hold.Remaining())
 		}
 	})
 }

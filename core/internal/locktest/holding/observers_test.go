@@ -51,10 +51,10 @@ func TestObservers_OrderAndNestingOfOneHold(t *testing.T) {
 			t.Error("the acquisition does not start from the caller's context")
 		}
 		if end := obs.First(t, "acquire end"); end.Ctx.Value(locktest.Nested("acquire")) == nil || end.Ctx.Value(key{}) == nil {
-			t.Error("the acquisition's context does not nest")
+			t.Error("the end is not observed with the context from the start of the acquisition")
 		}
 		if start := obs.First(t, "hold start"); start.Ctx.Value(locktest.Nested("acquire")) != nil {
-			t.Error("the hold is inside of the acquisition")
+			t.Error("the context of the hold is derived from the context of the acquisition")
 		}
 		if ctx.Value(locktest.Nested("hold")) == nil || ctx.Value(key{}) == nil {
 			t.Error("the context of the hold is not derived from the context of its observer")

@@ -226,7 +226,7 @@ func TestRefresh_OfAnInnerHoldNeverLowersTheOuterLease(t *testing.T) {
 		locktest.WantOK(t, inner.Refresh(t.Context(), time.Second))
 		b.WantTTL("k", 59*time.Minute, time.Hour)
 		if outer.Remaining() < 58*time.Minute {
-			t.Errorf("outer: %s left", outer.Remaining())
+			t.Errorf("remaining of the outer hold: got %s, want at least 58m", outer.Remaining())
 		}
 		locktest.WantOK(t, inner.Refresh(t.Context(), 2*time.Hour))
 		b.WantTTL("k", 119*time.Minute, 2*time.Hour)

@@ -96,7 +96,7 @@ func endlessEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lo
 	got = locktest.GoAcquire(ctx, lock)
 	locktest.Pass(10 * time.Millisecond)
 	if refused.Hits() == 0 {
-		t.Fatal("no re-entry has begun")
+		t.Fatal("the re-entry has sent no command")
 	}
 	return refused, got, cancel
 }

@@ -70,7 +70,7 @@ func TestRelease_EndsTheContextWithErrReleased(t *testing.T) {
 		locktest.WantEnded(t, ctx, core.ErrReleased)
 		locktest.WantEnded(t, child, core.ErrReleased)
 		if hold.Remaining() != 0 {
-			t.Errorf("remaining: got %s", hold.Remaining())
+			t.Errorf("remaining: got %s, want 0", hold.Remaining())
 		}
 	})
 }
@@ -95,7 +95,7 @@ func TestRelease_ConcurrentCallsReleaseOnce(t *testing.T) {
 			}
 		}
 		if fine != 1 {
-			t.Errorf("%d of 10 releases succeeded", fine)
+			t.Errorf("%d of 10 releases succeeded, want 1", fine)
 		}
 	})
 }

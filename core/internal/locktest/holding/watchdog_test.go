@@ -27,7 +27,7 @@ func TestWatchdog_SurvivesThreeFailedRenewals(t *testing.T) {
 			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			locktest.Pass(lease)
 			if n := sent.Hits(); n < 4 || failed[2].Hits() != 1 {
-				t.Errorf("%d renewals within a lease, the first three of which fail", n)
+				t.Errorf("%d renewals within a lease, the first three of which failed", n)
 			}
 			locktest.Pass(lease)
 			locktest.WantAlive(t, ctx)
@@ -51,7 +51,7 @@ func TestWatchdog_RenewsEveryThirdOfTheLease(t *testing.T) {
 		}))
 		locktest.Pass(time.Minute)
 		if n := len(at); n < 6 || n > 8 { // with or without a NOSCRIPT at the first renewal
-			t.Errorf("renewals within a minute: got %v", at)
+			t.Errorf("renewals within a minute: got %v, want 6 to 8 of them", at)
 		}
 		for i, d := range at[1:] {
 			if gap := d - at[i]; gap > 10*time.Second {
@@ -73,7 +73,7 @@ func TestWatchdog_KeepsALockForHours(t *testing.T) {
 		locktest.WantAlive(t, ctx)
 		b.WantCount(hold, "1")
 		if left := hold.Remaining(); left < 19*time.Second || left > 30*time.Second {
-			t.Errorf("remaining: got %s", left)
+			t.Errorf("remaining: got %s, want 19s to 30s", left)
 		}
 		locktest.MustRelease(t, hold)
 		b.WantGone("k")

@@ -169,7 +169,7 @@ func TestEvict_Free(t *testing.T) {
 		e, err := b.Locks().Evict(t.Context(), "k", locktest.Stranger)
 		locktest.WantErr(t, err, core.ErrNotHeld)
 		if len(e.Holders) != 0 {
-			t.Errorf("got %+v", e)
+			t.Errorf("got %+v, want no holder", e)
 		}
 	})
 }

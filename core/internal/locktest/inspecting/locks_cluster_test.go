@@ -70,7 +70,7 @@ func TestEvict_InACluster(t *testing.T) {
 		e, err := operator.Evict(t.Context(), name, locktest.Stranger)
 		locktest.Must(t, err)
 		if len(e.Holders) != 1 {
-			t.Errorf("%s: got %+v", name, e)
+			t.Errorf("%s: got %+v, want one holder", name, e)
 		}
 		locktest.Must(t, <-got)
 	}
@@ -90,7 +90,7 @@ func TestLocks_SlotOnTheMove(t *testing.T) {
 	wantListed(t, listed(t, locks, core.LockQuery{}), want)
 	for _, key := range []string{"stays{moving}", "goes{moving}"} {
 		if e := locktest.MustInspect(t, locks, key); e.HolderCount != 1 {
-			t.Errorf("%s: got %+v", key, e)
+			t.Errorf("%s: got %+v, want one holder", key, e)
 		}
 		if e, err := locks.Evict(t.Context(), key, locktest.Stranger); err != nil || e.HolderCount != 1 {
 			t.Errorf("%s: got %+v, %v", key, e, err)

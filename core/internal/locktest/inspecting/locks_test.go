@@ -35,7 +35,7 @@ func listed(t *testing.T, locks *core.Client, q core.LockQuery) map[string]core.
 		}
 	}
 	if looked != keys {
-		t.Errorf("looked at %d of %d keys", looked, keys)
+		t.Errorf("the pages have looked at %d keys, want %d", looked, keys)
 	}
 	return all
 }

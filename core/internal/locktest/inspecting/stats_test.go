@@ -45,7 +45,7 @@ func TestStats_WhileHoldsComeAndGo(t *testing.T) {
 						return
 					}
 					if s := locks.Stats(); s.OldestHold < 0 {
-						t.Errorf("got %+v", s)
+						t.Errorf("OldestHold is negative: %+v", s)
 					}
 					locktest.WantOK(t, hold.Release(t.Context()))
 				}

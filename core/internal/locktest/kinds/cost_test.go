@@ -65,7 +65,7 @@ func TestKinds_Commands(t *testing.T) {
 				}
 			}
 			if !strings.Contains(row, want) {
-				t.Errorf("%d commands for a free lock and %d for a lock after a wait; the table has:\n%s", free, waited, row)
+				t.Errorf("got %d commands for a free lock and %d for a lock after a wait, but the table has:\n%s", free, waited, row)
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestKinds_CommandsOnAServer(t *testing.T) {
 		if kind.constructor == "MultiLock" || kind.constructor == "Semaphore" {
 			continue // messages and answers of these may cross
 		} else if !strings.Contains(row, "| 2, 4 |") {
-			t.Errorf("the table says of %s: %s", kind.constructor, row)
+			t.Errorf("%s: the table has %q, want 2 and 4 commands", kind.constructor, row)
 		}
 		locktest.Parallel(t, kind.constructor, func(t *testing.T) {
 			b := locktest.Real(t)
@@ -202,7 +202,7 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 			each := float64(sent.Hits()-before) / (callers * rounds)
 			t.Logf("%.2f scripts per acquisition", each)
 			if each > tt.most {
-				t.Errorf("got %.2f scripts per acquisition", each)
+				t.Errorf("got %.2f scripts per acquisition, want at most %.2f", each, tt.most)
 			}
 			locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
 		})

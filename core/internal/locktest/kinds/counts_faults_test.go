@@ -121,7 +121,7 @@ func TestCounts_ErrorReplies(t *testing.T) {
 			locktest.WantErr(t, s.acquire(t.Context(), locks, opt), core.ErrInvalid)
 		}
 		if n := sent.Hits(); n > 0 {
-			t.Errorf("%d scripts", n)
+			t.Errorf("%d scripts, want none", n)
 		}
 		locktest.Must(t, b.ScriptFlush(t.Context()).Err())
 		locktest.Must(t, s.acquire(t.Context(), locks, core.WaitTime(0)))
@@ -162,7 +162,7 @@ func TestCounts_Outage(t *testing.T) {
 		sent := proxy.Watch(locktest.Scripts)
 		locktest.Pass(10 * time.Second)
 		if n := sent.Hits(); n > 20 {
-			t.Errorf("%d scripts in ten seconds without callers", n)
+			t.Errorf("%d scripts in ten seconds without callers, want at most 20", n)
 		}
 		wantCountSet(b, "when redis answers again", s.free)
 		locktest.Must(t, s.acquire(t.Context(), locks, core.WaitTime(time.Second)))

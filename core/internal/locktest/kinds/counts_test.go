@@ -75,7 +75,7 @@ func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 		for name, method := range methods {
 			for _, n := range []int{math.MaxInt, math.MinInt, math.MaxInt32 + 1, math.MinInt32 - 1} {
 				if err := method(n); err == nil {
-					t.Errorf("%s(%d) is nil", name, n)
+					t.Errorf("%s(%d): got nil, want an error", name, n)
 				} else {
 					locktest.WantErr(t, err, core.ErrInvalid)
 				}
@@ -194,13 +194,13 @@ func TestPermitSemaphore_NumberNeverSet(t *testing.T) {
 				t.Errorf("%s: got %v, logged as %s, want %q", name, err, core.ErrorText(err), want)
 			}
 			if got := errors.Is(err, context.DeadlineExceeded); got != (name == "deadline") {
-				t.Errorf("%s: matches a deadline: %v", name, got)
+				t.Errorf("%s: matches DeadlineExceeded: %t", name, got)
 			}
 		}
 		locktest.Must(t, pool.SetPermits(t.Context(), 1))
 		_, hold := locktest.MustAcquire(t, t.Context(), pool.Lock)
 		if err := attempt(time.Hour, core.WaitTime(0)); strings.Contains(err.Error(), "no permits") {
-			t.Errorf("of a taken permit: %v", err)
+			t.Errorf("the error of a taken permit says that there are no permits: %v", err)
 		}
 		locktest.MustRelease(t, hold)
 	})

@@ -79,13 +79,13 @@ func TestFair_DeadHeads(t *testing.T) {
 					took := time.Since(freed)
 					t.Logf("%s: free for %s, %d scripts", t.Name(), took, sent.Hits()-before)
 					if took > stall {
-						t.Errorf("the lock was free for %s", took)
+						t.Errorf("the lock was free for %s, want at most %s", took, stall)
 					}
 					// Attempts: at the end of the lease (a time in whole milliseconds may be too early, once or
 					// twice), when the notified head should be there, within 500 ms, when the head is dropped, and at
 					// a message for another waiter.
 					if n := sent.Hits() - before; n > 7 {
-						t.Errorf("%d scripts of a waiter", n)
+						t.Errorf("%d scripts of a waiter, want at most 7", n)
 					}
 					if o.Hold.Field() != field {
 						t.Errorf("the holder is %s, want %s", o.Hold.Field(), field)
@@ -125,10 +125,10 @@ func TestFair_RedissonThatDoesNotTakeItsTurn(t *testing.T) {
 		}
 		o := locktest.Got(t, got)
 		if took := time.Since(freed); took < 20*time.Second || took > 35*time.Second {
-			t.Errorf("dropped after %s", took)
+			t.Errorf("dropped after %s, want 20s to 35s", took)
 		}
 		if rate := float64(sent.Hits()-before) / time.Since(freed).Seconds(); rate > 2.5 { // the waiter looks every 500 ms, jittered
-			t.Errorf("%.1f scripts in a second", rate)
+			t.Errorf("%.1f scripts in a second, want at most 2.5", rate)
 		}
 		locktest.MustRelease(t, o.Hold)
 		b.WantNoQueue("k")
@@ -162,9 +162,9 @@ func TestFair_NoWaiterSpinsBehindADeadHead(t *testing.T) {
 		seconds := thorough.Or(20, 6)
 		locktest.Pass(time.Duration(seconds) * time.Second)
 		rate := float64(sent.Hits()-before) / float64(seconds) / callers
-		t.Logf("%.2f scripts in a second, of each waiter", rate)
+		t.Logf("%.2f scripts of each waiter in a second", rate)
 		if rate > 2.5 {
-			t.Errorf("%.2f scripts in a second, of each waiter", rate)
+			t.Errorf("%.2f scripts of each waiter in a second, want at most 2.5", rate)
 		}
 		cancel()
 		for _, got := range all {
@@ -213,7 +213,7 @@ func TestFair_LateLandingWhileItWaits(t *testing.T) {
 		late.Release()
 		locktest.Pass(3 * time.Second)
 		if n := len(b.Queued("k")); n != 1 {
-			t.Errorf("%d in the queue: %v", n, b.Queued("k"))
+			t.Errorf("%d in the queue, want 1: %v", n, b.Queued("k"))
 		}
 		b.FreeFair("k")
 		o := locktest.Got(t, got)
@@ -377,7 +377,7 @@ func TestFair_RandomKills(t *testing.T) {
 			all.Wait()
 			t.Logf("%d turns, free for %s at most", turns.Load(), longest)
 			if longest > stall {
-				t.Errorf("the lock was free for %s while a caller waited", longest)
+				t.Errorf("the lock was free for %s while a caller waited, want at most %s", longest, stall)
 			}
 			locktest.Pass(3 * time.Second)
 			_, hold := locktest.MustAcquire(t, context.Background(), b.Locks().FairLock("k"), core.WaitTime(5*time.Second))
@@ -415,7 +415,7 @@ func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
 		cancel()
 		all.Wait()
 		if d := ours - theirs; d < -1 || d > 1 || ours < 290 {
-			t.Errorf("%d turns of ours, %d of Redisson", ours, theirs)
+			t.Errorf("%d turns of this library and %d of Redisson, want the same number, 290 or more", ours, theirs)
 		}
 	})
 }
@@ -434,7 +434,7 @@ func TestFair_StoppedProcess(t *testing.T) {
 		silent := proxy.HoldRequest(faultproxy.Any()) // its commands arrive when it goes on
 		o := locktest.Got(t, got)
 		if o.Hold.Field() != field {
-			t.Errorf("the holder is %s", o.Hold.Field())
+			t.Errorf("the holder is %s, want %s", o.Hold.Field(), field)
 		}
 		silent.Remove()
 		locktest.WantEnded(t, ctx, core.ErrLost)

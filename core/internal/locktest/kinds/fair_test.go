@@ -32,7 +32,7 @@ func TestFair_Uncontended(t *testing.T) {
 			b.WantGone(key, locktest.FairQueue(key), locktest.FairDeadlines(key))
 		}
 		if n := sent.Hits(); n > 8+4 { // 4 for scripts that the server does not know yet
-			t.Errorf("%d scripts", n)
+			t.Errorf("%d scripts, want at most 12", n)
 		}
 	})
 }
@@ -112,10 +112,10 @@ func TestFair_WaitersOutliveTheirDeadline(t *testing.T) {
 		locktest.Pass(time.Minute)
 		b.WantQueue("k", one, two)
 		if d := time.Until(b.QueueDeadline("k", two)); d < 598*time.Second || d > 600*time.Second {
-			t.Errorf("the deadline of the second waiter is in %s", d)
+			t.Errorf("the deadline of the second waiter is in %s, want 598s to 600s", d)
 		}
 		if ttl := b.TTL(t.Context(), locktest.FairQueue("k")).Val(); ttl < 24*time.Hour {
-			t.Errorf("the queue ends in %s", ttl)
+			t.Errorf("the queue ends in %s, want at least 24h", ttl)
 		}
 		b.Free("k")
 		locktest.MustRelease(t, locktest.Got(t, got1).Hold)
@@ -134,7 +134,7 @@ func TestFair_OrderOfArrival(t *testing.T) {
 		var mu sync.Mutex
 		var order []int
 		var all sync.WaitGroup
-		had := func(i int) {
+		record := func(i int) {
 			mu.Lock()
 			defer mu.Unlock()
 			order = append(order, i)
@@ -143,7 +143,7 @@ func TestFair_OrderOfArrival(t *testing.T) {
 			all.Go(func() {
 				if c := i % 5; c < len(clients) {
 					err := clients[c].FairLock("k").Do(context.Background(), func(context.Context) error {
-						had(i)
+						record(i)
 						return nil
 					})
 					locktest.WantOK(t, err)
@@ -154,7 +154,7 @@ func TestFair_OrderOfArrival(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				had(i)
+				record(i)
 				j.Unlock(t)
 			})
 			locktest.Eventually(t, "queued", func() bool { return len(b.Queued("k")) == i+1 })
@@ -162,7 +162,7 @@ func TestFair_OrderOfArrival(t *testing.T) {
 		b.FreeFair("k")
 		all.Wait()
 		if !slices.IsSorted(order) || len(order) != callers {
-			t.Errorf("order %v", order)
+			t.Errorf("got the order %v, want the order of arrival", order)
 		}
 		b.WantNoQueue("k")
 	})
@@ -215,7 +215,7 @@ func TestFair_ReleaseWakesTheHead(t *testing.T) {
 		freed = time.Now()
 		locktest.MustRelease(t, ours.Hold)
 		if took := (<-locked).Sub(freed); took > 5*time.Millisecond {
-			t.Errorf("Redisson was woken after %s", took)
+			t.Errorf("Redisson was woken after %s, want at most 5ms", took)
 		}
 		_, got = b.JoinQueue(t.Context(), b.Locks(), "k")
 		locktest.Pass(100 * time.Millisecond)
@@ -297,7 +297,7 @@ func TestFair_AThousandGiveUpAtOnce(t *testing.T) {
 		all.Wait()
 		locktest.Eventually(t, "an empty queue", func() bool { return len(b.Queued("k")) == 0 })
 		if n := asked.Hits(); n > callers/10 {
-			t.Errorf("%d questions", n)
+			t.Errorf("%d questions, want at most %d", n, callers/10)
 		}
 		b.WantQueue("k")
 	}

@@ -42,7 +42,7 @@ func TestFenced_TokensRise(t *testing.T) {
 		locktest.WantErr(t, handed.Release(t.Context()), core.ErrLost)
 		locktest.MustRelease(t, last)
 		if ttl := b.TTL(t.Context(), tokens).Val(); ttl >= 0 {
-			t.Errorf("the counter has the TTL %s", ttl)
+			t.Errorf("the counter has the TTL %s, want none", ttl)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestWithToken_NeverFalls(t *testing.T) {
 				locktest.Must(t, err)
 				_, hold := locktest.MustAcquire(t, t.Context(), l, core.WithToken())
 				if token := hold.Token(); token <= last || token < before.UnixMicro() {
-					t.Errorf("%s: token %d after %d, at %d", what, token, last, before.UnixMicro())
+					t.Errorf("%s: token %d, want more than the last, %d, and than the time, %d", what, token, last, before.UnixMicro())
 				}
 				last = hold.Token()
 				locktest.MustRelease(t, hold)
@@ -145,7 +145,7 @@ func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 		}
 		locktest.WantSame(t, "commands", servers[0].Proxy.Watch(locktest.Scripts).Hits()-before, 0)
 		if _, hold := locktest.MustAcquire(t, t.Context(), c.MultiLock("k", "k"), core.WithToken()); hold.Token() == 0 {
-			t.Error("no token of a MultiLock of one name, which is a Lock")
+			t.Error("a MultiLock of one name, which is a Lock, has no token")
 		}
 	})
 }
@@ -173,7 +173,7 @@ func TestWithToken_OfAReentry(t *testing.T) {
 			wantNoToken(t, ctx, l)
 			wantNoToken(t, ctx, l, core.WaitTime(0))
 			if sent.Hits() != 0 {
-				t.Errorf("%d commands for re-entries that are refused", sent.Hits())
+				t.Errorf("%d commands for refused re-entries, want none", sent.Hits())
 			}
 			locktest.WantAlive(t, ctx)
 			_, again := locktest.MustAcquire(t, ctx, l)
@@ -184,7 +184,7 @@ func TestWithToken_OfAReentry(t *testing.T) {
 			for _, opts := range [][]core.AcquireOption{{core.WithToken()}, nil} {
 				_, again := locktest.MustAcquire(t, ctx, l, opts...)
 				if again.Token() != with.Token() || with.Token() == 0 {
-					t.Errorf("token %d inside of %d", again.Token(), with.Token())
+					t.Errorf("a re-entry has the token %d, want the token of its hold, %d", again.Token(), with.Token())
 				}
 				locktest.MustRelease(t, again)
 			}

@@ -24,7 +24,7 @@ func TestKinds_OneForEachName(t *testing.T) {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			locks, sent := b.Counted()
 			if err := call(locks); err != nil {
-				t.Fatalf("a free name: %v", err)
+				t.Fatalf("the name is free, but another kind is refused: %v", err)
 			}
 			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			before := sent.Hits()

@@ -27,7 +27,7 @@ func TestMultiLock_TakesAllInOneScript(t *testing.T) {
 			locktest.MustRelease(t, hold)
 		}
 		if fewest > 1 {
-			t.Errorf("got %d scripts or more each time", fewest)
+			t.Errorf("got at least %d scripts each time, want 1", fewest)
 		}
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.MultiLock("c", "a", "b", "a"))
 		if want := []string{"p:a", "p:b", "p:c"}; !slices.Equal(hold.Keys(), want) || hold.Key() != "p:a" {
@@ -39,7 +39,7 @@ func TestMultiLock_TakesAllInOneScript(t *testing.T) {
 		}
 		for _, name := range []string{"a", "b", "c"} {
 			if h, ok := core.Held(ctx, name); !ok || h != hold {
-				t.Errorf("Held(%q): got %v", name, ok)
+				t.Errorf("Held(%q): got %v, want the hold", name, ok)
 			}
 		}
 		locktest.MustRelease(t, hold)
@@ -69,7 +69,7 @@ func TestMultiLock_AllOrNothing(t *testing.T) {
 			_, hold, err := locks.MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(wait))
 			locktest.WantErr(t, err, core.ErrNotAcquired)
 			if hold != nil {
-				t.Error("got a hold")
+				t.Error("got a hold with an error")
 			}
 			if e := locktest.NotAcquired(t, err); e.Key != "b" || e.BlockedBy != locktest.Stranger {
 				t.Errorf("got %+v, want the key that was taken", e)
@@ -138,7 +138,7 @@ func TestMultiLock_WaitsInTheQueueAndIsWoken(t *testing.T) {
 		b.Free("b")
 		freed := time.Now()
 		if took := (<-done).Sub(freed); took > time.Millisecond {
-			t.Errorf("woken after %s", took)
+			t.Errorf("woken after %s, want at most 1ms", took)
 		}
 		b.WantGone("a", "b", "c")
 	})
@@ -291,7 +291,7 @@ func TestMultiLock_LossOfOneKeyEndsTheHold(t *testing.T) {
 		locktest.Pass(10 * time.Second)
 		locktest.WantEnded(t, ctx, core.ErrLost)
 		if hold.Remaining() != 0 {
-			t.Errorf("remaining: got %s", hold.Remaining())
+			t.Errorf("remaining: got %s, want 0", hold.Remaining())
 		}
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		b.WantGone("a")
@@ -344,7 +344,7 @@ func TestHold_LostBeforeItBegins(t *testing.T) {
 			}
 			locktest.WantEnded(t, ctx, core.ErrLost)
 			if hold.Remaining() != 0 {
-				t.Errorf("remaining: got %s", hold.Remaining())
+				t.Errorf("remaining: got %s, want 0", hold.Remaining())
 			}
 			locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 			locktest.WantSame(t, "losses", obs.Count("loss"), 1)

@@ -77,14 +77,14 @@ func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 func lockAll(ctx context.Context, j *locktest.Redisson, keys ...string) bool {
 	for ctx.Err() == nil {
 		end := time.Now().Add(time.Duration(len(keys)) * 1500 * time.Millisecond)
-		had := 0
-		for had < len(keys) && j.Lock(keys[had], time.Until(end)) {
-			had++
+		held := 0
+		for held < len(keys) && j.Lock(keys[held], time.Until(end)) {
+			held++
 		}
-		if had == len(keys) {
+		if held == len(keys) {
 			return true
 		}
-		unlockAll(j, keys[:had]...)
+		unlockAll(j, keys[:held]...)
 	}
 	return false
 }

@@ -23,7 +23,7 @@ func TestMultiLock_HoldsNothingWhileItWaits(t *testing.T) {
 			b.WantGone("a", "c")
 		}
 		if n := sent.Hits() - before; n > 20 { // polls of 750 ms to a second
-			t.Errorf("%d scripts in 9 s", n)
+			t.Errorf("%d scripts in 9 s, want at most 20", n)
 		}
 		start := time.Now()
 		b.Free("b")
@@ -62,10 +62,10 @@ func TestMultiLock_WaiterLetsCallersOfFreeKeysGo(t *testing.T) {
 		locktest.GoAcquire(ctx, locks.MultiLock("a", "b"))
 		locktest.Pass(3 * time.Second)
 		if beside := alone.Taken.Load() - before; beside < before*9/10 {
-			t.Errorf("%d turns beside the waiter, %d without it", beside, before)
+			t.Errorf("%d turns beside the waiter, want nine tenths of the %d without it", beside, before)
 		}
 		if alone.Longest() > longest+20*time.Millisecond {
-			t.Errorf("waits of up to %s beside the waiter, %s without it", alone.Longest(), longest)
+			t.Errorf("waits of up to %s beside the waiter, want about the %s without it", alone.Longest(), longest)
 		}
 	})
 }

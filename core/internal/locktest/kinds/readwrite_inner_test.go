@@ -69,7 +69,7 @@ func TestReadWrite_InnerReaderGoesOnAfterTheWritersLease(t *testing.T) {
 		locktest.AwaitWaiters(t, others, 1)
 		locktest.Pass(time.Second)
 		if _, _, err := others.ReadLock("map").Acquire(t.Context(), core.WaitTime(0)); err == nil {
-			t.Error("a reader is beside the writer")
+			t.Error("a reader has the lock beside a writer")
 		} else if e := locktest.NotAcquired(t, err); e.BlockedBy != w.Field() || e.RetryAfter > time.Second {
 			t.Errorf("holder: %+v, want the writer with the rest of its lease", e)
 		}
@@ -79,7 +79,7 @@ func TestReadWrite_InnerReaderGoesOnAfterTheWritersLease(t *testing.T) {
 		other := locktest.Got(t, waiting)
 		locktest.WantSoon(t, "a reader waited %s after the writer's lease", start, time.Second)
 		if !java.Reads("map", time.Minute) {
-			t.Error("Redisson does not see readers only")
+			t.Error("Redisson is refused although there are only readers")
 		}
 		b.WantHolders("map", map[string]string{"mode": "read", r.Field(): "1", other.Hold.Field(): "1", java.Field: "1"})
 		_, _, err := others.WriteLock("map").Acquire(t.Context(), core.WaitTime(0))

@@ -21,7 +21,7 @@ func TestReadWrite_WithRedisson(t *testing.T) {
 			}
 			_, ours := locktest.MustAcquire(t, t.Context(), locks.ReadLock(key))
 			if !other.Reads(key, time.Minute) || other.Writes(key, time.Minute) {
-				t.Error("Redisson does not see a reader of ours")
+				t.Error("Redisson does not see a reader of this library")
 			}
 			b.WantHolders(key, map[string]string{"mode": "read", java.Field: "1", other.Field: "1", ours.Field(): "1"})
 			other.Unlocks(locktest.RedissonReadUnlock, key, 0)
@@ -34,7 +34,7 @@ func TestReadWrite_WithRedisson(t *testing.T) {
 			w := locktest.Got(t, writing)
 			b.WantHolders(key, map[string]string{"mode": "write", w.Hold.Field(): "1"})
 			if java.Reads(key, time.Minute) || java.Writes(key, time.Minute) {
-				t.Error("Redisson does not see a writer of ours")
+				t.Error("Redisson does not see a writer of this library")
 			}
 			sub := b.SubscribeTo(t, locktest.ReadWriteChannelOf(key))
 			locktest.MustRelease(t, w.Hold)
@@ -49,7 +49,7 @@ func TestReadWrite_WithRedisson(t *testing.T) {
 			java.Unlocks(locktest.RedissonWriteUnlock, key, 1)
 			r := locktest.Got(t, reading)
 			if !java.Reads(key, time.Minute) {
-				t.Error("Redisson does not share with a reader of ours")
+				t.Error("Redisson does not share with a reader of this library")
 			}
 			java.Unlocks(locktest.RedissonReadUnlock, key, 0)
 			locktest.MustRelease(t, r.Hold)
@@ -68,7 +68,7 @@ func TestReadWrite_RedissonSeesOurLeases(t *testing.T) {
 		lock := b.Locks().ReadLock("map")
 		ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(20*time.Minute))
 		if !java.Reads("map", time.Hour) {
-			t.Fatal("refused")
+			t.Fatal("Redisson was refused a free lock")
 		}
 		b.WantTTL("map", 50*time.Minute, time.Hour)
 		_, inner := locktest.MustAcquire(t, ctx, lock, core.LeaseTime(30*time.Minute))
@@ -81,7 +81,7 @@ func TestReadWrite_RedissonSeesOurLeases(t *testing.T) {
 		locktest.MustRelease(t, inner)
 		b.WantNothing("map", locktest.ReaderTimeoutOf("map", hold.Field(), "1"))
 		if !java.Reads("map", time.Hour) {
-			t.Fatal("refused")
+			t.Fatal("Redisson was refused a free lock")
 		}
 		locktest.MustRelease(t, hold) // the remaining hold counts
 		b.WantTTL("map", 50*time.Minute, time.Hour)
@@ -99,7 +99,7 @@ func TestReadWrite_CrashedReader(t *testing.T) {
 		locks := b.Locks()
 		_, ours := locktest.MustAcquire(t, t.Context(), locks.ReadLock("map"), core.LeaseTime(time.Hour))
 		if !dead.Reads("map", 10*time.Second) {
-			t.Fatal("refused")
+			t.Fatal("Redisson was refused a free lock")
 		}
 		writing := locktest.GoAcquire(t.Context(), locks.WriteLock("map"))
 		locktest.Pass(5 * time.Second)
@@ -128,7 +128,7 @@ func TestReadWrite_RedissonWithoutItsTimeoutKeys(t *testing.T) {
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		java, locks := b.NewReadWriteThread("57"), b.Locks()
 		if !java.Reads("map", 10*time.Second) {
-			t.Fatal("refused")
+			t.Fatal("Redisson was refused a free lock")
 		}
 		b.PExpire(t.Context(), "map", 20*time.Second)
 		locktest.Pass(11 * time.Second)
@@ -169,7 +169,7 @@ func TestReadWrite_Downgrade(t *testing.T) {
 		other := locktest.Got(t, waiting)
 		b.WantHolders("map", map[string]string{"mode": "read", r.Field(): "1", other.Hold.Field(): "1"})
 		if !java.Reads("map", time.Minute) || java.Writes("map", time.Minute) {
-			t.Error("Redisson does not see readers only")
+			t.Error("Redisson is refused although there are only readers")
 		}
 		_, _, err := others.WriteLock("map").Acquire(t.Context(), core.WaitTime(0))
 		locktest.WantErr(t, err, core.ErrNotAcquired)
@@ -181,7 +181,7 @@ func TestReadWrite_Downgrade(t *testing.T) {
 
 		// Redisson's downgrade sends no message: waiters learn of it by polling.
 		if !java.Writes("map", time.Minute) || !java.Reads("map", time.Minute) {
-			t.Fatal("refused")
+			t.Fatal("Redisson was refused a free lock")
 		}
 		waiting = locktest.GoAcquire(t.Context(), others.ReadLock("map"))
 		locktest.AwaitWaiters(t, others, 1)

@@ -141,7 +141,7 @@ func TestReadWrite_DeletedTimeoutKeyIsALoss(t *testing.T) {
 		locktest.WantEnded(t, one, core.ErrLost)
 		locktest.WantAlive(t, two)
 		if b.Exists(t.Context(), locktest.ReaderTimeoutOf("map", hold.Field(), "1")).Val() != 0 {
-			t.Error("the key was made again")
+			t.Error("the timeout key exists again")
 		}
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
 		locktest.MustRelease(t, other)

@@ -158,7 +158,7 @@ func TestRedlock_NeverTwoHolders(t *testing.T) {
 			fate.Wait()
 			for _, c := range all {
 				if n := c.turns.Load(); n < 5 {
-					t.Errorf("%d turns", n)
+					t.Errorf("%d turns, want at least 5", n)
 				}
 			}
 			locktest.Pass(10 * time.Second)

@@ -14,8 +14,8 @@ import (
 func TestRedlock_IsLostWithItsMajority(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 5, func(t *testing.T, servers []*locktest.Redis) {
-		told := &locktest.Recorder{}
-		ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))...))
+		seen := &locktest.Recorder{}
+		ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(seen.Observer()))...))
 		locktest.Pass(time.Hour)
 		locktest.WantAlive(t, ctx)
 		locktest.TakeDown(servers[0])
@@ -23,18 +23,18 @@ func TestRedlock_IsLostWithItsMajority(t *testing.T) {
 		locktest.Pass(time.Hour)
 		locktest.WantAlive(t, ctx)
 		if left := hold.Remaining(); left < 15*time.Second {
-			t.Errorf("remaining: %s", left)
+			t.Errorf("remaining: %s, want at least 15s", left)
 		}
-		locktest.WantSame(t, "losses", told.Count("loss"), 0)
+		locktest.WantSame(t, "losses", seen.Count("loss"), 0)
 		locktest.TakeDown(servers[2])
 		gone := time.Now()
 		<-ctx.Done()
 		if took := time.Since(gone); took > 30*time.Second-302*time.Millisecond || took < 15*time.Second {
-			t.Errorf("lost after %s", took)
+			t.Errorf("lost after %s, want 15s to 29.698s", took)
 		}
 		locktest.WantEnded(t, ctx, core.ErrLost)
 		locktest.Pass(time.Second)
-		if n := told.Count("loss"); n != 1 || hold.Remaining() != 0 {
+		if n := seen.Count("loss"); n != 1 || hold.Remaining() != 0 {
 			t.Errorf("%d losses reported; %s remain", n, hold.Remaining())
 		}
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
@@ -47,8 +47,8 @@ func TestRedlock_ReleaseAfterLosingAMinority(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{false, true} {
 		locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
-			told := &locktest.Recorder{}
-			lock := core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))...)
+			seen := &locktest.Recorder{}
+			lock := core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(seen.Observer()))...)
 			ctx, hold := locktest.MustAcquire(t, t.Context(), lock)
 			servers[1].Embedded.Take("k", time.Hour)
 			if known {
@@ -56,7 +56,7 @@ func TestRedlock_ReleaseAfterLosingAMinority(t *testing.T) {
 			}
 			locktest.WantAlive(t, ctx)
 			locktest.MustRelease(t, hold)
-			locktest.WantSame(t, "losses", told.Count("loss"), 0)
+			locktest.WantSame(t, "losses", seen.Count("loss"), 0)
 			locktest.WantHeldOn(t, servers, "k", 1)
 		})
 	}
@@ -66,12 +66,12 @@ func TestRedlock_ReleaseAfterLosingAMinority(t *testing.T) {
 func TestRedlock_ReleaseFindsItLost(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
-		told := &locktest.Recorder{}
-		_, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))...))
+		seen := &locktest.Recorder{}
+		_, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(seen.Observer()))...))
 		servers[1].Embedded.Take("k", time.Hour)
 		servers[2].Embedded.Expire("k")
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrLost)
-		locktest.WantSame(t, "losses", told.Count("loss"), 1)
+		locktest.WantSame(t, "losses", seen.Count("loss"), 1)
 		servers[0].WantGone("k")
 	})
 }
@@ -96,8 +96,8 @@ func TestRedlock_UnconfirmedRelease(t *testing.T) {
 func TestRedlock_ReentersThroughTheContext(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
-		told := &locktest.Recorder{}
-		clients := locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))
+		seen := &locktest.Recorder{}
+		clients := locktest.BehindEach(t, servers, core.WithObserver(seen.Observer()))
 		lock := core.Redlock("k", clients...)
 		locktest.TakeDown(servers[2])
 		outer, hold := locktest.MustAcquire(t, t.Context(), lock)
@@ -106,13 +106,13 @@ func TestRedlock_ReentersThroughTheContext(t *testing.T) {
 		for _, s := range servers[:2] {
 			for _, count := range s.HGetAll(t.Context(), "k").Val() {
 				if count != "2" {
-					t.Errorf("count %s", count)
+					t.Errorf("count %s, want 2", count)
 				}
 			}
 		}
 		servers[2].WantGone("k")
-		if hold.Key() != second.Key() || told.Count("acquire end") != 2 {
-			t.Error("not one lock")
+		if hold.Key() != second.Key() || seen.Count("acquire end") != 2 {
+			t.Error("the Redlock and the re-entry were not reported as one lock each")
 		}
 		_, member := locktest.MustAcquire(t, inner, clients[0].Lock("k"), core.WaitTime(0)) // the lock on one server is a lock like others
 		locktest.MustRelease(t, member)
@@ -177,7 +177,7 @@ func TestRedlock_RefreshLeaveHandover(t *testing.T) {
 		servers[0].Embedded.Expire("k")
 		locktest.Must(t, hold.Refresh(t.Context(), time.Minute))
 		if left := hold.Remaining(); left < 59*time.Second {
-			t.Errorf("remaining: %s", left)
+			t.Errorf("remaining: %s, want at least 59s", left)
 		}
 		moved, next := hold.Handover()
 		locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
@@ -254,25 +254,25 @@ func TestRedlock_OneClientIsClosed(t *testing.T) {
 func TestRedlock_Observers(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
-		told, others, backend := &locktest.Recorder{}, &locktest.Recorder{}, &locktest.BackendRecorder{}
-		clients := append(locktest.BehindEach(t, servers[:1], core.WithObserver(told.Observer(), backend.Observer())), locktest.BehindEach(t, servers[1:], core.WithObserver(others.Observer()))...)
+		seen, others, backend := &locktest.Recorder{}, &locktest.Recorder{}, &locktest.BackendRecorder{}
+		clients := append(locktest.BehindEach(t, servers[:1], core.WithObserver(seen.Observer(), backend.Observer())), locktest.BehindEach(t, servers[1:], core.WithObserver(others.Observer()))...)
 		locktest.TakeDown(servers[0])
 		ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", clients...), core.Label("l"))
-		end := told.First(t, "acquire end").Data.(core.AcquireResult)
+		end := seen.First(t, "acquire end").Data.(core.AcquireResult)
 		if end.Kind != core.KindRedlock || end.Keys != 1 || end.Key != "k" || end.Label != "l" || end.Field != hold.Field() ||
 			end.Outcome != core.OutcomeAcquired || end.Attempts < 2 || end.Contended || end.RoundTrip < 0 {
 			t.Errorf("reported %+v", end)
 		}
-		info := told.First(t, "hold start").Data.(core.HoldInfo)
+		info := seen.First(t, "hold start").Data.(core.HoldInfo)
 		if info.Kind != core.KindRedlock || info.Keys != 1 || !info.Watchdog {
 			t.Errorf("reported %+v", info)
 		}
 		locktest.Pass(15 * time.Second)
-		locktest.WantSame(t, "renewals", told.Count("renewal"), 2)
+		locktest.WantSame(t, "renewals", seen.Count("renewal"), 2)
 		_, inner := locktest.MustAcquire(t, ctx, core.Redlock("k", clients...))
 		locktest.MustRelease(t, inner)
 		locktest.MustRelease(t, hold)
-		locktest.WantSame(t, "ends", told.Count("hold end"), 2)
+		locktest.WantSame(t, "ends", seen.Count("hold end"), 2)
 		if names := others.Names(); len(names) != 0 {
 			t.Errorf("the other clients report %v", names)
 		}

@@ -72,7 +72,7 @@ func TestRedlock_OnRealServers(t *testing.T) {
 	locktest.WantSame(t, "turns", turns.Load(), 200)
 	for _, s := range servers {
 		if s.Client().Exists(t.Context(), "k").Val() != 0 {
-			t.Error("something is left")
+			t.Error("the key is left")
 		}
 	}
 }
@@ -85,10 +85,10 @@ func TestRedlock_StoppedServers(t *testing.T) {
 	lease := locktest.Unhurried(4 * time.Second)
 	servers := make([]*redisserver.Server, 5)
 	var mine, theirs []*core.Client
-	told := &locktest.Recorder{}
+	seen := &locktest.Recorder{}
 	for i := range servers {
 		servers[i] = redisserver.Start(t)
-		mine = append(mine, locktest.NewClient(t, servers[i].Client(), core.WithWatchdog(lease), core.WithObserver(told.Observer())))
+		mine = append(mine, locktest.NewClient(t, servers[i].Client(), core.WithWatchdog(lease), core.WithObserver(seen.Observer())))
 		theirs = append(theirs, locktest.NewClient(t, servers[i].Client(), core.WithWatchdog(lease)))
 	}
 	ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", mine...))
@@ -105,18 +105,18 @@ func TestRedlock_StoppedServers(t *testing.T) {
 	}
 	select {
 	case o := <-rival:
-		t.Fatalf("a second caller gets an answer while the lock is held: %v", o.Err)
+		t.Fatalf("a second caller returned while the lock is held: %v", o.Err)
 	default:
 	}
-	locktest.WantSame(t, "losses", told.Count("loss"), 0)
+	locktest.WantSame(t, "losses", seen.Count("loss"), 0)
 
 	servers[2].Stop()
 	<-time.After(lease) // no client has asked for a majority since
 	locktest.WantEnded(t, ctx, core.ErrLost)
 	if hold.Remaining() != 0 {
-		t.Errorf("%s remain", hold.Remaining())
+		t.Errorf("%s of a lost hold remain", hold.Remaining())
 	}
-	locktest.Eventually(t, "report of the loss", func() bool { return told.Count("loss") == 1 })
+	locktest.Eventually(t, "report of the loss", func() bool { return seen.Count("loss") == 1 })
 	locktest.WantOnly(t, (<-rival).Err, core.ErrUnavailable, core.ErrNotAcquired) // no majority answers
 	for _, s := range servers[:3] {
 		s.Continue()

@@ -23,7 +23,7 @@ func TestRedlock_IsHeldOnAllServersAndFreedOnAll(t *testing.T) {
 				field := ""
 				for f, count := range s.HGetAll(t.Context(), "k").Val() {
 					if field = f; count != "1" {
-						t.Errorf("server %d: count %s", i, count)
+						t.Errorf("server %d: count %s, want 1", i, count)
 					}
 				}
 				if want := clients[i].ID() + ":"; len(field) <= len(want) || field[:len(want)] != want {
@@ -94,7 +94,7 @@ func TestRedlock_AWaitLongerThanTheLease(t *testing.T) {
 			start := time.Now()
 			ctx, hold := locktest.MustAcquire(t, t.Context(), second, tt.opts...)
 			if took := time.Since(start); took < 33*time.Second || took > 34*time.Second {
-				t.Errorf("acquired after %s", took)
+				t.Errorf("acquired after %s, want 33s to 34s", took)
 			}
 			if left := hold.Remaining(); left < tt.lease-tt.lease/20 {
 				t.Errorf("%s of a lease of %s remain", left, tt.lease)
@@ -176,8 +176,8 @@ func TestRedlock_WithoutAMajorityIsUnavailable(t *testing.T) {
 func TestRedlock_TakenByOthers(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 5, func(t *testing.T, servers []*locktest.Redis) {
-		told := &locktest.Recorder{}
-		lock := core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(told.Observer()))...)
+		seen := &locktest.Recorder{}
+		lock := core.Redlock("k", locktest.BehindEach(t, servers, core.WithObserver(seen.Observer()))...)
 		for _, s := range servers[1:4] {
 			s.Embedded.Take("k", time.Hour)
 		}
@@ -187,18 +187,18 @@ func TestRedlock_TakenByOthers(t *testing.T) {
 			locktest.WantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
 			var busy *core.NotAcquiredError
 			if errors.As(err, &busy); busy == nil || busy.BlockedBy == "" || busy.RetryAfter < 59*time.Minute {
-				t.Errorf("busy: %+v", busy)
+				t.Errorf("got %+v, want a refusal by another holder for about an hour", busy)
 			}
 			if took := time.Since(start); took < wait || took > wait+100*time.Millisecond {
 				t.Errorf("took %s, want %s", took, wait)
 			}
 			locktest.WantHeldOn(t, servers, "k", 3)
 		}
-		if n := told.Count("contention"); n != 2 {
-			t.Errorf("%d contentions in %v", n, told.Names())
+		if n := seen.Count("contention"); n != 2 {
+			t.Errorf("%d contentions, want 2: %v", n, seen.Names())
 		}
-		if n := told.Count("acquire end"); n != 2 {
-			t.Errorf("%d ends in %v", n, told.Names())
+		if n := seen.Count("acquire end"); n != 2 {
+			t.Errorf("%d ends of acquisitions, want 2: %v", n, seen.Names())
 		}
 		servers[0].Embedded.Take("k", time.Hour)
 		servers[0].Embedded.Free("k")
@@ -237,7 +237,7 @@ func TestRedlock_WaiterIsWoken(t *testing.T) {
 			locktest.MustRelease(t, first)
 			o := locktest.Got(t, got)
 			if took := time.Since(freed); took > 50*time.Millisecond {
-				t.Errorf("same process %v: took %s after the release", same, took)
+				t.Errorf("same process %v: took %s after the release, want at most 50ms", same, took)
 			}
 			if n := locktest.HeldOn(servers, "k"); n < 3 { // the release may reach some servers after the attempt
 				t.Errorf("k is on %d servers, want a majority", n)
@@ -288,7 +288,7 @@ func TestRedlock_WaitEndsWithTheContextOrAClient(t *testing.T) {
 			o := <-got
 			locktest.WantOnly(t, o.Err, core.ErrClosed, core.ErrNotAcquired)
 			if took := time.Since(start); took > 300*time.Millisecond {
-				t.Errorf("client %d: closed after %s", i, took)
+				t.Errorf("client %d: closed after %s, want at most 300ms", i, took)
 			}
 			_, _, err = lock.Acquire(t.Context())
 			locktest.WantErr(t, err, core.ErrClosed)
@@ -330,7 +330,7 @@ func TestRedlock_SlowServersCostValidity(t *testing.T) {
 		}
 		_, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Second), core.WaitTime(0))
 		if left := hold.Remaining(); left > 788*time.Millisecond || left < 700*time.Millisecond {
-			t.Errorf("remaining: %s", left)
+			t.Errorf("remaining: %s, want 700ms to 788ms", left)
 		}
 		locktest.MustRelease(t, hold)
 		_, _, err := lock.Acquire(t.Context(), core.LeaseTime(100*time.Millisecond), core.WaitTime(0))

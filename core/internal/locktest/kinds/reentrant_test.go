@@ -50,7 +50,7 @@ func TestWire_FieldIsFreshForEveryAcquisition(t *testing.T) {
 			locktest.MustRelease(t, hold)
 		}
 		if len(seen) != 5 {
-			t.Errorf("got %d fields in 5 acquisitions", len(seen))
+			t.Errorf("got %d fields in 5 acquisitions, want 5", len(seen))
 		}
 	})
 }
@@ -61,7 +61,7 @@ func TestWire_PrefixIsPartOfKeyAndChannel(t *testing.T) {
 		sub := b.SubscribeTo(t, "redisson_lock__channel:{shop:order:42}")
 		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks(core.WithPrefix("shop:")).Lock("order:42"))
 		if hold.Key() != "shop:order:42" {
-			t.Errorf("key: got %q", hold.Key())
+			t.Errorf("key: got %q, want \"shop:order:42\"", hold.Key())
 		}
 		b.WantCount(hold, "1")
 		locktest.MustRelease(t, hold)
@@ -95,7 +95,7 @@ func TestWire_ForeignHolderIsRespectedAndNamed(t *testing.T) {
 		_, hold, err := b.Locks().Lock("k").Acquire(t.Context(), core.WaitTime(0))
 		locktest.WantErr(t, err, core.ErrNotAcquired)
 		if hold != nil {
-			t.Error("got a hold")
+			t.Error("got a hold with an error")
 		}
 		if e := locktest.NotAcquired(t, err); e.BlockedBy != locktest.Stranger || e.RetryAfter <= 50*time.Second || e.RetryAfter > time.Minute {
 			t.Errorf("got %+v, want blocked by the stranger for about a minute", e)

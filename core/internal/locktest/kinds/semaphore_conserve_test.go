@@ -176,11 +176,11 @@ func (e *economy) caller(locks, steady *core.Client, proxy *faultproxy.Proxy, ra
 			e.fault(proxy, random)
 		}
 		var err error
-		had := &e.leased
+		count := &e.leased
 		if random.IntN(2) == 0 {
 			err = useLeased(ctx, locks, random)
 		} else {
-			had = &e.plain
+			count = &e.plain
 			err = usePlain(ctx, steady, 1+random.IntN(3))
 		}
 		cancel()
@@ -190,7 +190,7 @@ func (e *economy) caller(locks, steady *core.Client, proxy *faultproxy.Proxy, ra
 		case err != nil:
 			e.failed.Add(1)
 		default:
-			had.Add(1)
+			count.Add(1)
 		}
 	}
 }

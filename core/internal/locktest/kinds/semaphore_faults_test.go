@@ -212,7 +212,7 @@ func TestSemaphore_FirstSendLandsLate(t *testing.T) {
 		locktest.Pass(2 * time.Second)
 		b.WantPermits(3, 0)
 		if n := first.Executed(); n != 1 {
-			t.Errorf("the first send landed %d times (%v)", n, err)
+			t.Errorf("the first send landed %d times, want once (%v)", n, err)
 		}
 	})
 }

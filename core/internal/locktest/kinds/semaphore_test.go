@@ -45,7 +45,7 @@ func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
 			callers.Wait()
 			t.Logf("the longest of 20 waits: %s", longest)
 			if longest > time.Second {
-				t.Errorf("the caller waited %s", longest)
+				t.Errorf("the caller waited %s, want at most 1s", longest)
 			}
 		})
 	}
@@ -115,13 +115,13 @@ func TestPermitSemaphore_SharedWithRedisson(t *testing.T) {
 		}
 		java := []byte("\x00\xff{}:\n\r\x7f0123456\x80")
 		if got := b.RedissonAcquire(java, locktest.PermitForEver); got != "OK" {
-			t.Fatalf("Redisson's acquire: %v", got)
+			t.Fatalf("Redisson's acquire: %v, want OK", got)
 		}
 		_, mine := locktest.MustAcquire(t, t.Context(), pool.Lock)
 		raw, _ := hex.DecodeString(mine.Field())
 		ends := strconv.FormatFloat(b.ZScore(t.Context(), locktest.PermitLeases, string(raw)).Val(), 'f', -1, 64)
 		if got := b.RedissonAcquire([]byte("another one of 16"), locktest.PermitForEver); got != ":"+ends {
-			t.Errorf("Redisson is answered %v, want :%s", got, ends)
+			t.Errorf("Redisson got the answer %v, want :%s", got, ends)
 		}
 		state, err := pool.State(t.Context())
 		locktest.Must(t, err)
@@ -258,12 +258,12 @@ func TestPermitSemaphore_Held(t *testing.T) {
 			"no name":                        {ctx, locks.Semaphore("", 2), false},
 		} {
 			if got := tt.pool.Held(tt.ctx); got != tt.want {
-				t.Errorf("%s: Held is %v", name, got)
+				t.Errorf("%s: Held is %t", name, got)
 			}
 		}
 		locktest.MustRelease(t, hold)
 		if pool.Held(ctx) {
-			t.Error("Held after the release")
+			t.Error("Held is true after the release")
 		}
 	})
 }
@@ -363,7 +363,7 @@ func TestCounts_AnotherType(t *testing.T) {
 		b.WantHolders("pool", map[string]string{locktest.Stranger: "1"})
 		b.WantGone(locktest.PermitLeases)
 		if n := b.ZCard(t.Context(), "{pool}:interlock_ops").Val(); n != 0 {
-			t.Errorf("%d operations are remembered", n)
+			t.Errorf("%d operations are remembered, want 0", n)
 		}
 	})
 }

@@ -80,14 +80,14 @@ func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
 			start := time.Now()
 			turns.Store(0)
 			within, stop := context.WithTimeout(t.Context(), locktest.Measured(20*time.Second))
-			had, err := m.Want(within, silent, "k")
+			taken, err := m.Want(within, silent, "k")
 			if err != nil {
 				t.Errorf("no turn in %s: %v", time.Since(start), err)
 				stop()
 				break
 			}
 			t.Logf("a turn after %s and %d of theirs", time.Since(start), turns.Load())
-			locktest.Must(t, had.GiveBack())
+			locktest.Must(t, taken.GiveBack())
 			stop()
 			<-time.NewTimer(10 * time.Millisecond).C
 		}
@@ -110,14 +110,14 @@ func TestFair_SilentWaiterKeepsItsPlace(t *testing.T) {
 			start := time.Now()
 			turns.Store(0)
 			within, stop := context.WithTimeout(t.Context(), 5*time.Second)
-			had, err := fair.Want(within, silent, "k")
+			taken, err := fair.Want(within, silent, "k")
 			if took, n := time.Since(start), turns.Load(); took > 600*time.Millisecond || n > 8 {
 				t.Errorf("a turn after %s and %d of eight others", took, n)
 			}
 			if err != nil {
 				t.Errorf("no turn: %v", err)
 			} else {
-				locktest.Must(t, had.GiveBack())
+				locktest.Must(t, taken.GiveBack())
 			}
 			stop()
 			locktest.Pass(10 * time.Millisecond)
@@ -133,14 +133,14 @@ func busyWith(ctx context.Context, t *testing.T, m locktest.Kind, locks *core.Cl
 	for range 8 {
 		ended.Go(func() {
 			for ctx.Err() == nil {
-				had, err := m.Take(ctx, locks, "k")
+				taken, err := m.Take(ctx, locks, "k")
 				if err != nil {
 					wait(ctx, time.Millisecond) // without this pause, failing at once would stop the time of a bubble
 					continue
 				}
 				turns.Add(1)
 				<-time.NewTimer(5 * time.Millisecond).C
-				locktest.WantOK(t, had.GiveBack())
+				locktest.WantOK(t, taken.GiveBack())
 			}
 		})
 	}

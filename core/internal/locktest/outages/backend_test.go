@@ -75,7 +75,7 @@ func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
 			locktest.Must(t, attempt(t, locks, "k"))
 		}
 		if events := obs.All(); len(events) != 0 {
-			t.Errorf("got %+v", events)
+			t.Errorf("got the events %+v, want none", events)
 		}
 	})
 }
@@ -112,7 +112,7 @@ func TestBackend_BadKeyIsReportedOnce(t *testing.T) {
 			locktest.Pass(100 * time.Millisecond)
 		}
 		if n := len(obs.All()); n < 2 || n > 2*4 {
-			t.Errorf("%d events in 30 seconds", n)
+			t.Errorf("%d events in 30 seconds, want 2 to 8", n)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestBackend_KeyOfAnotherTypeIsNotAnOutage(t *testing.T) {
 			locktest.Must(t, attempt(t, locks, "good"))
 		}
 		if events := obs.All(); len(events) != 0 {
-			t.Errorf("got %+v", events)
+			t.Errorf("got the events %+v, want none", events)
 		}
 	})
 }
@@ -174,7 +174,7 @@ func TestBackend_TakenIsNotAnOutage(t *testing.T) {
 		_, _, err := locks.Lock("k").Acquire(ctx)
 		locktest.WantErr(t, err, core.ErrNotAcquired)
 		if events := obs.All(); len(events) != 0 {
-			t.Errorf("got %+v", events)
+			t.Errorf("got the events %+v, want none", events)
 		}
 	})
 }

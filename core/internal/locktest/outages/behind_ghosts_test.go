@@ -141,13 +141,13 @@ func TestBehindGhost_IsLeft(t *testing.T) {
 		o := <-locktest.GoAcquire(ctx, locks.Lock("k"), core.WaitTime(0))
 		locktest.WantErr(t, o.Err, core.ErrNotAcquired, context.DeadlineExceeded)
 		if o.Took != 50*time.Millisecond {
-			t.Errorf("the caller took %s", o.Took)
+			t.Errorf("the caller took %s, want 50ms", o.Took)
 		}
 		got := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
 		locktest.Pass(100 * time.Millisecond)
 		closed := locktest.Go(func() error { return locks.Close(t.Context()) })
 		if o = <-got; o.Took != 100*time.Millisecond {
-			t.Errorf("the caller took %s", o.Took)
+			t.Errorf("the caller took %s, want 100ms", o.Took)
 		}
 		locktest.WantErr(t, o.Err, core.ErrClosed)
 		locktest.Must(t, <-closed)
@@ -181,7 +181,7 @@ func TestBehindGhost_Many(t *testing.T) {
 			}
 		}
 		if won != 1 {
-			t.Errorf("%d callers have the lock", won)
+			t.Errorf("%d callers have the lock, want 1", won)
 		}
 		if n := attempts.Hits(); n > 12*callers {
 			t.Errorf("%d attempts of %d callers", n, callers)
@@ -238,7 +238,7 @@ func TestBehindGhost_OfEachKind(t *testing.T) {
 			stays.Remove()
 			o := locktest.Got(t, got)
 			if o.Took < 100*time.Millisecond || acquire.Executed() != 1 {
-				t.Error("no ghost held the lock")
+				t.Error("no ghost has held the lock: nothing is tested")
 			}
 			locktest.MustRelease(t, o.Hold)
 		})

@@ -343,7 +343,7 @@ func wantAllOf(t *testing.T, b *locktest.Redis, locks *core.Client, seen *lockte
 	start = time.Now()
 	locktest.MustRelease(t, other)
 	if took := (<-at).Sub(start); took > time.Millisecond {
-		t.Errorf("a waiter has the lock %s after its release: no message has come", took)
+		t.Errorf("a waiter has the lock %s after its release, want at most 1ms: no message has woken it", took)
 	}
 }
 
@@ -425,17 +425,17 @@ func TestReconnect_BacksOff(t *testing.T) {
 			locktest.Pass(5 * time.Second)
 			end := outage.Begin(proxy)
 			if n := in(10 * time.Second); n > 120 {
-				t.Errorf("%d dials in the first ten seconds", n)
+				t.Errorf("%d dials in the first ten seconds, want at most 120", n)
 			}
 			if n := in(time.Minute); n > 3*60 {
-				t.Errorf("%d dials in a minute", n)
+				t.Errorf("%d dials in a minute, want at most 180", n)
 			}
 			end()
 			close(over)
 			callers.Wait()
 			locktest.Pass(5 * time.Second)
 			if n := in(time.Minute); n > 0 {
-				t.Errorf("%d dials in a minute after that", n)
+				t.Errorf("%d dials in a minute after that, want none", n)
 			}
 			b.Free("k")
 			if o := <-at; o.Err == nil {

@@ -352,7 +352,7 @@ func seeHooksOfACluster(t *testing.T, c *redisserver.Cluster) {
 		wantSeen(t, outer, what)
 		wantSeen(t, inner, what)
 		if seen := inner.scripts("k"); len(seen) > 0 && seen[0].above != "cluster" {
-			t.Errorf("%s: the hook of the node is below %q", what, seen[0].above)
+			t.Errorf("%s: the hook of the node runs inside of %q, want the hook of the cluster", what, seen[0].above)
 		}
 	})
 	locktest.WantOK(t, rdb.Set(t.Context(), "mine", 1, time.Minute).Err())

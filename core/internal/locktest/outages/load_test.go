@@ -56,7 +56,7 @@ func TestOutage_IsNotAmplified(t *testing.T) {
 		t.Errorf("%d goroutines beside the callers, and %d afterwards, want at most %d", peak, after, some)
 	}
 	if perSecond > 500 {
-		t.Errorf("%d commands in a second after the outage", perSecond)
+		t.Errorf("%d commands in a second after the outage, want at most 500", perSecond)
 	}
 	c.Tell("end")
 	if got := c.Hear(); got != "closed" {

@@ -271,7 +271,7 @@ func TestPassing_EveryOperation(t *testing.T) {
 					t.Errorf("%s, refused for long: %v, want the cause", one.name, one.err)
 				case one.background:
 					if !one.done(one.operating) {
-						t.Errorf("%s was not executed, or twice, in the background: %v, %s", one.name, one.err, one.seen())
+						t.Errorf("%s was not executed exactly once in the background: %v, %s", one.name, one.err, one.seen())
 					}
 				case !one.untouched(one.operating):
 					t.Errorf("%s was executed after its error: %v, %s", one.name, one.err, one.seen())

@@ -117,11 +117,11 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 		start := time.Now()
 		_, hold, err := lock.Acquire(t.Context())
 		if hold != nil {
-			t.Errorf("%s: acquired", name)
+			t.Errorf("%s: got a hold with an error", name)
 		}
 		locktest.WantShort(t, err, 2, 1)
 		if took := time.Since(start); took < ackTime {
-			t.Errorf("%s: failed after %s, before the replicas had their time", name, took)
+			t.Errorf("%s: failed after %s, before the end of the time for acknowledgements", name, took)
 		}
 	}
 	locktest.Eventually(t, "the released lock is gone", func() bool { return b.Exists(t.Context(), "k", "f", "m1", "m2").Val() == 0 })
@@ -216,7 +216,7 @@ func TestReplicas_QuestionIsRefused(t *testing.T) {
 			}
 			select {
 			case o := <-got:
-				t.Fatalf("not waited out: %v", o.Err)
+				t.Fatalf("the caller did not wait until the refusal passed: %v", o.Err)
 			case <-time.After(2 * ackTime): // the refusal lasts longer than the backend timeout
 			}
 			refused.Remove()
@@ -269,7 +269,7 @@ func TestReplicas_MoreThanExist(t *testing.T) {
 		t.Errorf("the error does not say that there are none: %v", err)
 	}
 	if text := core.ErrorText(err); !strings.Contains(text, "the master has only 0") {
-		t.Errorf("nor does its text for logs: %v", text)
+		t.Errorf("the text for logs does not say that there are none: %v", text)
 	}
 	for _, acks := range []core.Acks{core.AcksAll, core.AcksMajority} {
 		_, hold := locktest.MustAcquire(t, t.Context(), locktest.NewClient(t, srv.Client(), core.WithReplicaAcks(acks, ackTime)).Lock("all"))
@@ -342,11 +342,11 @@ func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
 	r.Replicas[0].Stop()
 	locktest.WantShort(t, hold.Refresh(ctx, time.Hour), 1, 0)
 	if left := hold.Remaining(); left > time.Minute {
-		t.Errorf("the hold lasts for %s", left)
+		t.Errorf("the hold lasts for %s, want at most 1m", left)
 	}
 	_, again, err := lock.Acquire(ctx, core.LeaseTime(time.Hour))
 	if again != nil {
-		t.Error("entered again")
+		t.Error("got a hold with an error")
 	}
 	locktest.WantShort(t, err, 1, 0)
 	locktest.Eventually(t, "one hold in Redis", func() bool { return b.HGet(t.Context(), "k", hold.Field()).Val() == "1" })

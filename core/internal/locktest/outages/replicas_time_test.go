@@ -134,7 +134,7 @@ func TestReplicas_WaitersTakeTurns(t *testing.T) {
 			locktest.WantOK(t, <-ended)
 		}
 		if took := time.Since(start); took > 200*time.Millisecond {
-			t.Errorf("%d turns took %s", n, took)
+			t.Errorf("%d turns took %s, want at most 200ms", n, took)
 		}
 		if got := waits.Hits(); got < n+1 {
 			t.Errorf("%d acquisitions were acknowledged, want %d", got, n+1)
@@ -170,7 +170,7 @@ func TestReplicas_ScriptIsSentAgain(t *testing.T) {
 		locktest.Pass(25 * time.Second) // renewals
 		locktest.WantAlive(t, ctx)
 		if left := hold.Remaining(); left < 15*time.Second {
-			t.Errorf("the hold lasts for %s", left)
+			t.Errorf("the hold lasts for %s, want at least 15s", left)
 		}
 		locktest.Must(t, b.ScriptFlush(t.Context()).Err())
 		srv.Replicas(1, 0)

@@ -230,7 +230,7 @@ func TestSilence_Renewal(t *testing.T) {
 		}
 		locktest.Must(t, hold.Refresh(t.Context(), 5*time.Second))
 		if left := hold.Remaining(); left < 20*time.Second {
-			t.Errorf("a lease of %s is left, and the first renewal may land", left)
+			t.Errorf("remaining: got %s, want at least 20s while the first renewal may land", left)
 		}
 		stuck.Release()
 		locktest.MustRelease(t, hold)

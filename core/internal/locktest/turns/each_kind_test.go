@@ -88,7 +88,7 @@ func TestWaiter_EachKind_QuietAfterAnOutage(t *testing.T) {
 		locktest.Pass(10 * time.Second)
 		for i, s := range sent {
 			if n := s.Hits(); n > 20 {
-				t.Errorf("%d scripts on server %d in ten seconds without callers", n, i)
+				t.Errorf("server %[2]d: %[1]d scripts in ten seconds without callers, want at most 20", n, i)
 			}
 		}
 		w.WantNothing("when redis answers again")

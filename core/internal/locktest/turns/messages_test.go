@@ -96,7 +96,7 @@ func TestFlood_OneQuestionAtATime(t *testing.T) {
 		locktest.Pass(100 * time.Millisecond)
 		locktest.WantSame(t, "questions in all", questions.Hits(), 2)
 		if n := sent.Hits(); n > 200 {
-			t.Errorf("%d scripts for messages of one instant", n)
+			t.Errorf("%d scripts for messages of one instant, want at most 200", n)
 		}
 		locktest.WantAlive(t, ctx)
 		locktest.MustRelease(t, hold)
@@ -128,17 +128,17 @@ func TestFlood_EndlessMessagesCostABoundedRate(t *testing.T) {
 				locktest.Pass(time.Millisecond)
 			}
 			if rate := sent.Hits() / seconds; rate > 300 {
-				t.Errorf("%d commands per second", rate)
+				t.Errorf("%d commands per second, want at most 300", rate)
 			}
 			if sent.Hits() == 0 {
-				t.Error("no command: the messages are not listened to")
+				t.Error("no command was sent: the client does not listen to the messages")
 			}
 			locktest.Pass(time.Second)
 			b.Take("k", locktest.Stranger, time.Hour)
 			b.Free("k")
 			freed := time.Now()
 			if took := (<-at).Sub(freed); took != 0 {
-				t.Errorf("woken %s after the message", took)
+				t.Errorf("woken %s after the message, want at once", took)
 			}
 		})
 	}
@@ -221,12 +221,12 @@ func TestSubscription_SilentConnectionIsReplaced(t *testing.T) {
 			before := asked.Hits()
 			locktest.Pass(5 * time.Second)
 			if n := asked.Hits() - before; n < 1 {
-				t.Errorf("%d subscriptions in five seconds of silence", n)
+				t.Errorf("%d subscriptions in five seconds of silence, want at least 1", n)
 			}
 			b.Free("k")
 			freed := time.Now()
 			if took := (<-at).Sub(freed); took != 0 {
-				t.Errorf("woken after %s", took)
+				t.Errorf("woken after %s, want at once", took)
 			}
 		})
 	}
@@ -237,7 +237,7 @@ func TestSubscription_SilentConnectionIsReplaced(t *testing.T) {
 func TestSubscription_EndedByTheServerIsRenewed(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		server := newMeddled(b)
+		server := newInterceptor(b)
 		proxy, rdb := faultproxy.Around(t, server.rdb)
 		locks := locktest.NewClient(t, rdb)
 		b.Take("k", locktest.Stranger, time.Hour)
@@ -248,7 +248,7 @@ func TestSubscription_EndedByTheServerIsRenewed(t *testing.T) {
 		locktest.Must(t, server.endSubscription(locktest.ChannelOf("k")))
 		synctest.Wait()
 		if asked.Hits() != 1 || attempts.Hits() == 0 {
-			t.Errorf("%d subscriptions and %d attempts after the end of one", asked.Hits(), attempts.Hits())
+			t.Errorf("%d subscriptions and %d attempts after the end of a subscription, want one and at least one", asked.Hits(), attempts.Hits())
 		}
 		b.Free("k")
 		<-at
@@ -271,7 +271,7 @@ func TestQueue_WaitersCostNoConnections(t *testing.T) {
 		locktest.Pass(time.Minute)
 		locktest.AwaitWaiters(t, locks, 100)
 		if now := opened.Hits(); now != before || before == 0 {
-			t.Errorf("%d connections with one waiter, %d with a hundred", before, now)
+			t.Errorf("%d connections with one waiter and %d with a hundred", before, now)
 		}
 		cancel()
 		<-first
@@ -304,7 +304,7 @@ func TestQueue_WaitersCostFewConnectionsOnAServer(t *testing.T) {
 				add(i + 1)
 			}
 			if during := countConnections(t, b); during > before+5 || before < 3 { // this connection, an attempt, the subscription
-				t.Errorf("%d connections with one waiter, %d with a hundred", before, during)
+				t.Errorf("%d connections with one waiter and %d with a hundred", before, during)
 			}
 			cancel()
 			group.Wait()
@@ -323,15 +323,15 @@ func countConnections(t *testing.T, b *locktest.Redis) (most int) {
 	return most
 }
 
-// meddled is a connection to a server on which a test can send messages to subscribers.
-type meddled struct {
+// interceptor is a client whose connections a test can use to send messages to its subscriber.
+type interceptor struct {
 	rdb        *redis.Client
 	subscriber net.Conn // the end on the side of the server
 }
 
-func newMeddled(b *locktest.Redis) *meddled {
+func newInterceptor(b *locktest.Redis) *interceptor {
 	b.T.Helper()
-	m := &meddled{}
+	m := &interceptor{}
 	opts := *b.Options()
 	dial := opts.Dialer
 	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -350,7 +350,7 @@ func newMeddled(b *locktest.Redis) *meddled {
 }
 
 // carry passes commands on, and remembers the connection that has subscribed.
-func (m *meddled) carry(server io.Writer, client net.Conn) {
+func (m *interceptor) carry(server io.Writer, client net.Conn) {
 	buf := make([]byte, 4096)
 	for {
 		n, err := client.Read(buf)
@@ -364,7 +364,7 @@ func (m *meddled) carry(server io.Writer, client net.Conn) {
 }
 
 // endSubscription notifies the subscriber that its subscription has ended.
-func (m *meddled) endSubscription(channel string) error {
+func (m *interceptor) endSubscription(channel string) error {
 	_, err := fmt.Fprintf(m.subscriber, ">3\r\n$11\r\nunsubscribe\r\n$%d\r\n%s\r\n:0\r\n", len(channel), channel)
 	return err
 }

@@ -48,14 +48,14 @@ func TestTurns_GoToTheProcessThatHasWaitedLongest(t *testing.T) {
 			t.Logf("%.0f turns, Jain %.3f, waits: 95 %% up to %s, 99 %% up to %s, all up to %s; %.2f scripts each",
 				sum, jain(turns), locktest.Percentile(waits, 95), locktest.Percentile(waits, 99), locktest.Percentile(waits, 100), sent/sum)
 			if j := jain(turns); j < 0.97 {
-				t.Errorf("Jain's index is %.3f: %v", j, turns)
+				t.Errorf("Jain's index is %.3f, want at least 0.97: %v", j, turns)
 			}
 			runs := 5 * time.Millisecond * time.Duration(len(all)) // the time for which the other processes may have the lock in turn
 			if p := locktest.Percentile(waits, 95); p > max(2*queue, runs)+5*time.Millisecond {
-				t.Errorf("5 %% of the waits are longer than %s, of a queue of %s", p, queue)
+				t.Errorf("5 %% of the waits are longer than %s, with a queue of %s", p, queue)
 			}
 			if sent > c.sent*sum {
-				t.Errorf("%.2f scripts for each turn", sent/sum)
+				t.Errorf("%.2f scripts for each turn, want at most %.2f", sent/sum, c.sent)
 			}
 		})
 	}
@@ -67,10 +67,10 @@ func TestTurns_LoneCallerBesideManyOfAnotherProcess(t *testing.T) {
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		all, _ := contest{processes: ours(1, 100), hold: time.Millisecond, lasts: 3 * time.Second}.play(t, b)
 		if p := locktest.Percentile(all[0].waits, 99); p > 60*time.Millisecond {
-			t.Errorf("the lone caller waits for up to %s", p)
+			t.Errorf("the lone caller waits for up to %s, want at most 60ms", p)
 		}
 		if all[0].all() < 200 {
-			t.Errorf("the lone caller had %.0f turns in three seconds", all[0].all())
+			t.Errorf("the lone caller had %.0f turns in three seconds, want at least 200", all[0].all())
 		}
 	})
 }
@@ -110,11 +110,11 @@ func TestTurns_RedissonHasItsShare(t *testing.T) {
 			share, longest := all[0].all()/sum, locktest.Percentile(all[0].waits, 100)
 			t.Logf("%.0f %% of %.0f turns, waits of up to %s", 100*share, sum, longest)
 			if share < c.share || share > 0.75 {
-				t.Errorf("Redisson has %.0f %% of %.0f turns", 100*share, sum)
+				t.Errorf("Redisson has %.0f %% of %.0f turns, want %.0f to 75 %%", 100*share, sum, 100*c.share)
 			}
 			// Threads that attempt first overtake each other, and their waits are longer.
 			if !c.java.barges && longest > 300*time.Millisecond {
-				t.Errorf("Redisson waits for up to %s", longest)
+				t.Errorf("Redisson waits for up to %s, want at most 300ms", longest)
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func TestTurns_IdleListenersCostLittle(t *testing.T) {
 		turns, ended := holders(ctx, locks, 1, time.Millisecond)
 		locktest.Pass(3 * time.Second)
 		if n := turns.Load(); n < 2600 {
-			t.Errorf("%d turns of 1 ms in three seconds", n)
+			t.Errorf("%d turns of 1 ms in three seconds, want at least 2600", n)
 		}
 		start := time.Now()
 		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"), core.WaitTime(10*time.Second))
@@ -153,7 +153,7 @@ func TestTurns_LoneProcessDoesNotSubscribe(t *testing.T) {
 		locktest.Pass(4 * time.Second)
 		locktest.WantSame(t, "subscriptions", b.PubSubNumSub(t.Context(), locktest.ChannelOf("k")).Val()[locktest.ChannelOf("k")], 0)
 		if n := turns.Load(); n < 3500 {
-			t.Errorf("%d turns of 1 ms in four seconds", n)
+			t.Errorf("%d turns of 1 ms in four seconds, want at least 3500", n)
 		}
 		cancel()
 		ended.Wait()
@@ -207,7 +207,7 @@ func TestTurns_ManyCallersInFourProcesses(t *testing.T) {
 		t.Errorf("%v turns were counted under the lock, %v were taken: two callers had it at a time", n, sum)
 	}
 	if j := jain(procs); j < 0.6 { // 0.25 if one process has all turns
-		t.Errorf("fairness of the processes is %.2f: %v", j, procs)
+		t.Errorf("Jain's index of the processes is %.2f, want at least 0.6: %v", j, procs)
 	}
 	t.Logf("turns by process: %v, fairness %.3f", procs, jain(procs))
 	locktest.WithinASecond(t, "no key left", func() bool { return direct.Exists(context.Background(), "hot").Val() == 0 })

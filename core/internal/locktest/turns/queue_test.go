@@ -50,7 +50,7 @@ func queue(t *testing.T, locks *core.Client, name string, n int) <-chan []int {
 func wantOrder(t *testing.T, order <-chan []int, n int) {
 	t.Helper()
 	if got := <-order; len(got) != n || !slices.IsSorted(got) {
-		t.Errorf("order of %d callers: %v", n, got)
+		t.Errorf("%d callers: got the order %v, want the order of arrival", n, got)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestQueue_CommandsPerAcquisitionAreConstant(t *testing.T) {
 		}
 		group.Wait()
 		if got := float64(sent.Hits()-before) / (callers * rounds); got > 2.5 {
-			t.Errorf("got %.2f scripts per acquisition", got)
+			t.Errorf("got %.2f scripts per acquisition, want at most 2.5", got)
 		}
 		b.WantGone("k")
 	})
@@ -231,7 +231,7 @@ func TestQueue_NewHeadAttemptsAtOnce(t *testing.T) {
 		cancel()
 		<-done
 		if took := (<-got).Sub(start); took != 0 {
-			t.Errorf("acquired after %s", took)
+			t.Errorf("acquired after %s, want at once", took)
 		}
 	})
 }
@@ -275,7 +275,7 @@ func TestHandOff_RunIsBoundedByTime(t *testing.T) {
 			}
 		}
 		if longest > 4 {
-			t.Errorf("the lock stayed for %d turns of 20ms", longest)
+			t.Errorf("the lock stayed for %d turns of 20ms, want at most 4", longest)
 		}
 	})
 }
@@ -352,7 +352,7 @@ func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 	cancel()
 	one, two := turns[0].Load(), turns[1].Load()
 	if share := float64(min(one, two)) / float64(one+two); share < 0.25 {
-		t.Errorf("turns: %d and %d", one, two)
+		t.Errorf("%d and %d turns, want at least a quarter for each client", one, two)
 	}
 }
 
@@ -380,7 +380,7 @@ func TestHandOff_PauseLetsASlowerProcessIn(t *testing.T) {
 			start := time.Now()
 			err := far.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(time.Second))
 			if took := time.Since(start); err != nil || took > 20*time.Millisecond {
-				t.Errorf("a turn after %s: %v", took, err)
+				t.Errorf("the caller had its turn after %s, want at most 20ms: %v", took, err)
 			}
 		}
 		cancel()
@@ -418,7 +418,7 @@ func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 	callers.Wait()
 	slices.Sort(waits)
 	if median := waits[len(waits)/2]; median > 64 { // four runs
-		t.Errorf("the others have a median of %d turns before it: %v", median, waits)
+		t.Errorf("the median of the turns of the others before it is %d, want at most 64: %v", median, waits)
 	}
 }
 
@@ -429,7 +429,7 @@ func TestWait_EndsExactlyWithTheLease(t *testing.T) {
 		start := time.Now()
 		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"))
 		if took := time.Since(start); took < 1234*time.Millisecond || took > 1250*time.Millisecond {
-			t.Errorf("acquired after %s", took)
+			t.Errorf("acquired after %s, want 1234ms to 1250ms", took)
 		}
 		locktest.MustRelease(t, hold)
 	})
@@ -472,7 +472,7 @@ func TestWait_MessageWakesAtOnce(t *testing.T) {
 		b.Free("k")
 		freed := time.Now()
 		if took := (<-got).Sub(freed); took != 0 {
-			t.Errorf("woken after %s", took)
+			t.Errorf("woken after %s, want at once", took)
 		}
 	})
 }
@@ -506,11 +506,11 @@ func TestWait_PollsAreJittered(t *testing.T) {
 			gap := at[i+1].Sub(at[i])
 			gaps[gap] = true
 			if gap > time.Second || gap < 700*time.Millisecond {
-				t.Errorf("gap of %s between two polls", gap)
+				t.Errorf("gap of %s between two polls, want 700ms to 1s", gap)
 			}
 		}
 		if len(gaps) < 10 {
-			t.Errorf("%d different gaps only", len(gaps))
+			t.Errorf("%d different gaps, want at least 10", len(gaps))
 		}
 	})
 }
@@ -563,7 +563,7 @@ func TestQueue_IsFairAmongLocalCallers(t *testing.T) {
 			squares += n * n
 		}
 		if jain := math.Pow(sum, 2) / (callers * squares); jain < 0.95 {
-			t.Errorf("Jain's index %.3f: %v", jain, turns)
+			t.Errorf("Jain's index is %.3f, want at least 0.95: %v", jain, turns)
 		}
 	})
 }
@@ -610,7 +610,7 @@ func TestQueue_WaitEndsDuringAnOutage(t *testing.T) {
 		o := <-got
 		locktest.WantErr(t, o.Err, core.ErrUnavailable)
 		if o.Took > 500*time.Millisecond {
-			t.Errorf("returned after %s", o.Took)
+			t.Errorf("returned after %s, want at most 500ms", o.Took)
 		}
 		proxy.BlackHole(false)
 	})
@@ -662,7 +662,7 @@ func TestQueue_WokenWhenAnAbandonedAttemptIsClearedUp(t *testing.T) {
 			t.Fatal("the waiter has not found the lock taken: nothing is tested")
 		}
 		if o.Took > 100*time.Millisecond {
-			t.Errorf("woken after %s", o.Took)
+			t.Errorf("woken after %s, want at most 100ms", o.Took)
 		}
 		locktest.MustRelease(t, o.Hold)
 	})

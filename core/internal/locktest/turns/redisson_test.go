@@ -30,7 +30,7 @@ func TestWire_OwnMessageOfAShorterLeaseCostsNothing(t *testing.T) {
 			locktest.Must(t, hold.Refresh(t.Context(), lease))
 			locktest.Pass(time.Millisecond)
 			if n := sent.Hits() - before; n > 2 { // a poll may happen in this millisecond
-				t.Errorf("Refresh(%s) cost %d scripts", lease, n)
+				t.Errorf("Refresh(%s) cost %d scripts, want at most 2", lease, n)
 			}
 		}
 		locktest.Must(t, hold.Refresh(t.Context(), 2*time.Second))
@@ -91,7 +91,7 @@ func TestWire_RedissonWaiterBesideLocalOnesGetsItsTurn(t *testing.T) {
 	<-done
 	slices.Sort(waits)
 	if median := waits[len(waits)/2]; median > locktest.Measured(50*time.Millisecond) {
-		t.Errorf("half of the waits took over %s: %v", median, waits)
+		t.Errorf("half of the waits took longer than %s: %v", median, waits)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestSilentWaiter_GetsItsTurnBesideBusyOnes(t *testing.T) {
 			total := time.Duration(thorough.Or(20, 8)) * time.Second
 			longest, had := longestWait(t, silent, total)
 			if longest > 2*time.Second {
-				t.Errorf("the silent waiter was without a turn for %s", longest)
+				t.Errorf("the silent waiter was without a turn for %s, want at most 2s", longest)
 			}
 			cancel()
 			var busy int64
@@ -95,7 +95,7 @@ func TestSilentWaiter_GetsItsTurnBesideBusyOnes(t *testing.T) {
 			used := time.Duration(busy) * tt.hold
 			t.Logf("%d turns, longest wait %s; the others used %.1f %% of the time", had, longest, 100*float64(used)/float64(total+time.Second))
 			if used < total*94/100 {
-				t.Errorf("the busy callers used %s of %s", used, total)
+				t.Errorf("the busy callers used %s of %s, want at least 94 %%", used, total)
 			}
 		})
 	}
@@ -113,12 +113,12 @@ func TestSilentWaiter_Polls(t *testing.T) {
 		at := locktest.AcquiredAt(t, locks, "k")
 		locktest.Pass(10 * time.Second)
 		if n := sent.Hits(); n < 10*20 || n > 10*27 {
-			t.Errorf("%d attempts in ten seconds", n)
+			t.Errorf("%d attempts in ten seconds, want 200 to 270", n)
 		}
 		b.Del(t.Context(), "k")
 		deleted := time.Now()
 		if took := (<-at).Sub(deleted); took > 50*time.Millisecond {
-			t.Errorf("found after %s", took)
+			t.Errorf("found after %s, want at most 50ms", took)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
 				ctx, cancel, opts := bound(t.Context())
 				_, hold, err := locks.Lock("k").Acquire(ctx, opts...)
 				if err != nil {
-					t.Fatalf("a free lock: %v", err)
+					t.Fatalf("the caller did not get the free lock: %v", err)
 				}
 				<-time.NewTimer(5 * time.Millisecond).C
 				locktest.MustRelease(t, hold)
@@ -164,7 +164,7 @@ func TestSilentWaiter_NoPausesForALockThatIsOftenFree(t *testing.T) {
 			start := time.Now()
 			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			if took := time.Since(start); took > 0 {
-				t.Fatalf("a free lock was acquired after %s", took)
+				t.Fatalf("a free lock was acquired after %s, want at once", took)
 			}
 			<-time.NewTimer(5 * time.Millisecond).C
 			locktest.MustRelease(t, hold)
@@ -195,7 +195,7 @@ func TestSilentWaiter_OfAnACLWithoutTheChannel(t *testing.T) {
 	ended.Wait()
 	t.Logf("%d turns, longest wait %s", turns, longest)
 	if longest > locktest.Measured(4*time.Second) {
-		t.Errorf("without a turn for %s", longest)
+		t.Errorf("the waiter was without a turn for %s", longest)
 	}
 
 	b.Take("later", locktest.Stranger, time.Minute)
