@@ -94,7 +94,7 @@ type queued struct {
 	lease   time.Duration // of the holder; default: a minute
 	wanted  time.Duration // lease of the waiters; default: a minute
 	opts    []core.Option // default: patient
-	every   bool          // the fault applies to every hand-off, also to those sent again
+	every   bool          // the fault applies to every hand-off, including the ones that are sent again
 }
 
 func newHandoff(t *testing.T, q queued, f locktest.Fault) *handoff {
@@ -146,8 +146,8 @@ func leaseOrMinute(lease time.Duration) core.AcquireOption {
 	return core.LeaseTime(lease)
 }
 
-// wantTurns checks that the waiters get the lock one after the other, one at a time, and that nothing is left at the end.
-// They come in the order of the queue, except the chosen waiter, which may return to the queue late.
+// wantTurns checks that the waiters get the lock one after the other, one at a time, and that nothing is left at the
+// end. They come in the order of the queue, except the chosen waiter, which may return to the queue late.
 func (h *handoff) wantTurns(waiting []<-chan locktest.Outcome) {
 	h.T.Helper()
 	next := make(chan locktest.Outcome, len(waiting))
@@ -319,8 +319,8 @@ func TestHandOff_LockTakenAwayAfter(t *testing.T) {
 	}
 }
 
-// TestHandOff_Unanswered leaves the hand-off without an answer until the backend timeout, executed or not. It lands
-// at the worst time: while the next holder has the lock, or when the lock is free again.
+// TestHandOff_Unanswered leaves the hand-off without an answer until the backend timeout, executed or not. It lands at
+// the worst time: while the next holder has the lock, or when the lock is free again.
 func TestHandOff_Unanswered(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second

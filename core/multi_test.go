@@ -297,7 +297,7 @@ func TestMultiLock_MovesToAFullQueue(t *testing.T) {
 	})
 }
 
-// A caller that leaves in the middle leaves nothing behind, in whichever queue it waits.
+// A caller that leaves while it waits for a key leaves nothing behind, whichever queue it waits in.
 func TestMultiLock_CancelledAfterAMove(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client) {

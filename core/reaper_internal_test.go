@@ -63,7 +63,7 @@ func TestReaper_Ends(t *testing.T) {
 		time.Sleep(reaper.SettleTime + 5*time.Second) // of the bubble
 		synctest.Wait()
 		before := asked.Hits()
-		time.Sleep(time.Minute) // likewise
+		time.Sleep(time.Minute) // of the bubble
 		if n := asked.Hits() - before; before == 0 || n != 0 {
 			t.Errorf("%d questions, and %d when nothing can land any more", before, n)
 		}
@@ -81,7 +81,7 @@ func TestReaper_FindsWhatLandsLate(t *testing.T) {
 			rdb.HSet(ctx, key, field, 1)
 			rdb.Expire(ctx, key, time.Hour)
 		}
-		time.Sleep(1200 * time.Millisecond) // likewise: a key is asked about every second
+		time.Sleep(1200 * time.Millisecond) // of the bubble; the client asks about a key every second
 		if left := rdb.Keys(context.Background(), "*").Val(); len(left) != 0 {
 			t.Errorf("left: %v", left)
 		}

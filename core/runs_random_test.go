@@ -68,7 +68,7 @@ func newFarAway(b *locktest.Redis) *core.Client {
 // mixture is the random operations of the callers of a test.
 type mixture struct {
 	t    *testing.T
-	rest sync.WaitGroup // goroutines beside the callers
+	rest sync.WaitGroup // goroutines that the callers start
 
 	mu       sync.Mutex
 	holders  map[string]holderOf

@@ -299,7 +299,7 @@ func TestRun_ForcedAway(t *testing.T) {
 }
 
 // While the client is not sure that Redis still has the lock, it does not pass the lock on. The message that raises
-// the doubt is late: the waiter that heard it has left, and another waiter has come.
+// the doubt is late: the waiter that received it has left, and another waiter has come.
 func TestRun_EndsWithADoubt(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -396,7 +396,7 @@ func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
 		}))
 		stuck := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 		synctest.Wait()
-		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(0)) // beside the queue
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(0)) // outside the queue
 		next := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 		synctest.Wait()
 		locktest.MustRelease(t, hold)

@@ -15,7 +15,7 @@ import (
 type Cluster struct {
 	*redisserver.Cluster
 
-	Redis *redis.ClusterClient // looks at the keys
+	Redis *redis.ClusterClient // reads the keys
 }
 
 // NewCluster starts a Cluster.

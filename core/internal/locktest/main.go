@@ -18,7 +18,7 @@ func Main(m *testing.M) {
 	redis.SetLogger(discard{})
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	runMoreInParallel()
-	// This goroutine of go-redis looks only once a second whether its client was closed.
+	// This goroutine of go-redis checks only once a second whether its client was closed.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 

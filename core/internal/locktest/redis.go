@@ -17,7 +17,7 @@ import (
 
 // Redis is one server that a test has for itself.
 type Redis struct {
-	*redis.Client // looks at the server, past any proxy
+	*redis.Client // connects to the server past any proxy
 
 	T       *testing.T
 	Opts    []core.Option                                    // of the lock clients that Locks and Counted make

@@ -372,7 +372,7 @@ func (j *FairThread) Lock(ctx context.Context) error {
 	}
 }
 
-// Listen subscribes to the channel of the thread, which then looks like a waiter.
+// Listen subscribes to the channel of the thread, so that other clients take the thread for a waiter.
 func (j *FairThread) Listen(t *testing.T) (stop func()) {
 	t.Helper()
 	sub := j.Redis.Subscribe(context.Background(), ChannelOf(j.Key)+":"+j.Field)

@@ -99,8 +99,8 @@ func Eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// EventuallyCollected does the same as Eventually for a condition that depends on the garbage collector. It
-// runs the garbage collector only every 50 ms, because each collection stops all other tests.
+// EventuallyCollected is Eventually for conditions that depend on the garbage collector. It collects every 50 ms,
+// because each collection stops the tests that run in parallel.
 func EventuallyCollected(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	var next time.Time
@@ -114,7 +114,8 @@ func EventuallyCollected(t *testing.T, what string, ok func() bool) {
 	})
 }
 
-// WithinASecond polls until ok returns true, and fails the test after a second: a failed Acquire may leave keys for that long.
+// WithinASecond polls until ok returns true, and fails the test after a second: a failed Acquire may leave keys for
+// that long.
 func WithinASecond(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Measured(time.Second)); !ok(); time.Sleep(200 * time.Microsecond) { // a poll with a bound, not a guess

@@ -296,7 +296,7 @@ func TestLimits_MaxWaitersOfOneAcquisition(t *testing.T) {
 	})
 }
 
-// If the wait time ends in the middle of an attempt, the lock counts as taken: Redis has answered a moment before.
+// If the wait time ends during an attempt, the lock counts as taken, because Redis has answered a moment before.
 func TestAcquire_WaitEndsDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -157,8 +157,8 @@ func TestBeforeWait_Commands(t *testing.T) {
 	})
 }
 
-// A caller that prepares for long does not delay other callers. It keeps the place in the queue that its age gives
-// it.
+// A caller that prepares for a long time does not delay other callers. It keeps the place in the queue that its age
+// gives it.
 func TestBeforeWait_DelaysNoOtherCaller(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -119,8 +119,8 @@ func TestFindThrough_CircularContexts(t *testing.T) {
 	})
 }
 
-// A context leads to all holds under which it was made, the innermost first, also to holds of another client. It does
-// not lead to holds that have ended. Detach hides all of them.
+// A context leads to all holds under which it was made, the innermost first, including the holds of another client. It
+// does not lead to holds that have ended. Detach hides all of them.
 func TestHoldsOf_ListsWhatTheContextCarries(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

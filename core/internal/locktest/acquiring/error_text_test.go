@@ -25,8 +25,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
-// The error has the reason why Redis cannot be reached, whatever the wait time, even if go-redis is still connecting
-// when the time of the caller ends.
+// The error has the reason why Redis cannot be reached, for every wait time, even if go-redis is still connecting when
+// the time of the caller ends.
 func TestErrors_KeepTheCauseOfAnOutage(t *testing.T) {
 	t.Parallel()
 	unknownCA := func(t *testing.T) (string, *tls.Config) {

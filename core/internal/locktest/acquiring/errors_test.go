@@ -133,7 +133,7 @@ func TestErrors_OfQuestionsMatchOneOutcome(t *testing.T) {
 	})
 }
 
-// acquire takes "k" as a stranger, until a deadline.
+// acquire attempts to take "k" without the context of its hold, until a deadline.
 func (s *situation) acquire(ctx context.Context, d time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

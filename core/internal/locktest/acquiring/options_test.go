@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A number without a unit is nanoseconds in Go. The error says so, beside the limit.
+// A number without a unit is nanoseconds in Go. The error says so, and names the limit.
 func TestTimes_ErrorAsksForAMissingUnit(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

@@ -329,8 +329,8 @@ func TestReenter_SilentRedis_WaitTimeIsKept(t *testing.T) {
 	})
 }
 
-// A silent Redis costs one re-entry the backend timeout, whatever failed before it. Later re-entries fail at once.
-// When Redis answers again, re-entries succeed.
+// A silent Redis costs one re-entry the backend timeout, even if others failed before it. Later re-entries fail at
+// once. When Redis answers again, re-entries succeed.
 func TestReenter_SilentRedis_LaterCallersFailAtOnce(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -120,8 +120,8 @@ func clusterClassicWakeUp(t *testing.T, c *locktest.Cluster) {
 	locktest.WantOK(t, <-got)
 }
 
-// clusterWantWoken checks that a message wakes a waiter behind a stranger. On a busy machine only the comparison counts:
-// without a message, the poll of the waiter finds the lock free later.
+// clusterWantWoken checks that a message wakes a waiter behind a stranger. On a busy machine only the comparison
+// counts: without a message, the poll of the waiter finds the lock free later.
 func clusterWantWoken(t *testing.T, c *locktest.Cluster, locks *core.Client, publish func(key string), listening func(key string) bool) {
 	t.Helper()
 	var woken, polled time.Duration

@@ -122,8 +122,8 @@ func (r *renewalTimes) observeRenewal(_ context.Context, renewal core.Renewal) {
 	}
 }
 
-// wantInTime checks that n renewals were in time. The bound allows for a busy machine and is much less than the time limit of a
-// renewal.
+// wantInTime checks that n renewals were in time. The bound allows for a busy machine and is much less than the time
+// limit of a renewal.
 func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 	t.Helper()
 	r.mu.Lock()

@@ -139,7 +139,7 @@ type book struct {
 	taken, short atomic.Int64
 }
 
-// contend takes a lock again and again, mostly for moments and sometimes for longer than a failover.
+// contend takes a lock again and again, mostly for a moment and sometimes for longer than a failover.
 func (b *book) contend(ctx context.Context, lock core.Lock) {
 	for ctx.Err() == nil {
 		held, hold, err := lock.Acquire(ctx, core.WaitTime(3*time.Second))

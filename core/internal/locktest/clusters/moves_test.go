@@ -15,8 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// moved is a lock of some kind whose slot moves to another node in steps. The test gives it back in one
-// of the steps.
+// moved is a lock of some kind whose slot moves to another node in steps. The test gives it back in one of the steps.
 type moved struct {
 	locktest.Kind
 

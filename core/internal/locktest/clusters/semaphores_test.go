@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// Semaphores and latches work in a Cluster, also while their slot moves to another node.
+// Semaphores and latches work in a Cluster, even while their slot moves to another node.
 func TestCluster_Semaphores(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -66,7 +66,7 @@ func lifeOfAPermit(t *testing.T, locks *core.Client, name string) {
 	locktest.MustRelease(t, hold)
 }
 
-// A permit whose holder has died becomes free also while the slot moves. Its set of leases cannot be created again
+// A permit whose holder has died becomes free even while the slot moves. Its set of leases cannot be created again
 // before the end of the move.
 func TestCluster_PermitOfADeadHolderWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()

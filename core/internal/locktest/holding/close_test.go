@@ -355,7 +355,7 @@ func TestClose_GrantToARefusedWaiter(t *testing.T) {
 	})
 }
 
-// A waiter that leaves at the instant at which its grant arrives passes the lock on, also during Close.
+// A waiter that leaves at the instant at which its grant arrives passes the lock on, even during Close.
 func TestClose_GrantThatArrivedIsPassedOn(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

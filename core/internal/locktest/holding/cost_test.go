@@ -75,8 +75,8 @@ func leakerRole(c locktest.ChildSide) error {
 	return nil
 }
 
-// awaitGoroutines waits until there are no more goroutines than before. It waits longer than the client keeps an unused
-// subscription.
+// awaitGoroutines waits until there are no more goroutines than before. It waits longer than the client keeps an
+// unused subscription.
 func awaitGoroutines(before goleak.Option) (err error) {
 	for end := time.Now().Add(locktest.HangTimeout); time.Now().Before(end); {
 		if err = goleak.Find(before); err == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A re-entry comes while Leave waits for an earlier command of its holder. One of the two is refused, and nothing
-// is left.
+// A re-entry comes while Leave waits for an earlier command of its holder. One of the two is refused, and nothing is
+// left.
 func TestLeave_WhileAReentryComes(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{"one key": {"k"}, "several": {"a", "k"}} {

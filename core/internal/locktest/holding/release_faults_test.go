@@ -101,8 +101,8 @@ func endlessEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lo
 	return refused, got, cancel
 }
 
-// A release waits for its turn as long as it would wait for an answer. Then it goes on in the background, whatever
-// the result of the re-entry before it.
+// A release waits for its turn as long as it would wait for an answer. Then it goes on in the background, whether the
+// re-entry before it succeeds or not.
 func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond

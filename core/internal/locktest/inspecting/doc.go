@@ -1,5 +1,5 @@
-// Package inspecting tests what looks at locks and meddles with them: State, Inspect, Locks, Stats, Wire, Preflight,
-// Evict and ForceRelease.
+// Package inspecting tests the operations that read locks or take them away: State, Inspect, Locks, Stats, Wire,
+// Preflight, Evict and ForceRelease.
 //
 //	promise                                        | tests
 //	If a lock is deleted or forced away            | TestEvict_OwnHolder, TestForceRelease_FreesAndWakes

@@ -98,7 +98,7 @@ func TestInspect_OfSomethingElse(t *testing.T) {
 	})
 }
 
-// The entry of a fair lock has its queue in order, also without a holder.
+// The entry of a fair lock has its queue in order, even without a holder.
 func TestInspect_QueueOfAFairLock(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

@@ -102,8 +102,7 @@ func TestLocks_SlotOnTheMove(t *testing.T) {
 	wantListed(t, listed(t, locks, core.LockQuery{}), want)
 }
 
-// If a replica becomes master in the middle of a list, the list starts again at its beginning, so that no lock is
-// missed.
+// If a replica becomes master during a list, the list starts again at its beginning, so that no lock is missed.
 func TestLocks_MasterChanges(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -131,8 +130,8 @@ func TestLocks_MasterChanges(t *testing.T) {
 	wantListed(t, got, want)
 }
 
-// If a server restarts in the middle of a list, the list starts again at its beginning, because the cursor belongs to
-// the old process.
+// If a server restarts during a list, the list starts again at its beginning, because the cursor belongs to the old
+// process.
 func TestLocks_ServerRestarts(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.StartDurable(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The oldest hold is the present hold that was acquired first, of any key. Its release makes the next hold the
-// oldest.
+// The oldest hold is the hold of any key that was acquired first and has not ended. Its release makes the next hold
+// the oldest.
 func TestStats_OldestHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -22,8 +22,8 @@ func hangInQueue(b *locktest.Redis, key string) (stop func()) {
 	return j.Listen(b.T)
 }
 
-// A waiter passes over a hanging thread of Redisson after half a minute, even if the waiter is far from Redis and
-// looks less often. Then the half minute may start again once.
+// A waiter passes over a hanging thread of Redisson after half a minute. If the waiter is far from Redis and attempts
+// less often, the half minute may start again once.
 func TestFair_FarWaiterBehindAHangingThread(t *testing.T) {
 	t.Parallel()
 	for _, rtt := range []time.Duration{time.Millisecond, 110 * time.Millisecond, 300 * time.Millisecond, time.Second} {
@@ -46,7 +46,7 @@ func TestFair_FarWaiterBehindAHangingThread(t *testing.T) {
 	}
 }
 
-// Callers with one attempt pass over a hanging thread, too.
+// Callers with one attempt also pass over a hanging thread.
 func TestFair_RareCallersBehindAHangingThread(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 20 * time.Second} {
@@ -75,8 +75,8 @@ func TestFair_RareCallersBehindAHangingThread(t *testing.T) {
 	}
 }
 
-// A thread of Redisson that waits for long counts as missing from the start of its turn, not from an earlier look at
-// a free lock that was not for it.
+// A thread of Redisson that waits for a long time counts as missing from the start of its turn, not from an earlier
+// time at which the lock was free for another waiter.
 func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -208,8 +208,8 @@ func refusedOnce(t *testing.T, locks *core.Client, key string) {
 	locktest.WantErr(t, err, core.ErrNotAcquired)
 }
 
-// Waiters have died, and no client waits behind them. Callers come now and then, with one attempt or a short wait.
-// The third of them gets the lock at the latest, although no client looked in between.
+// Waiters have died, and no client waits behind them. Callers come now and then, with one attempt or a short wait. The
+// third of them gets the lock at the latest, although no client attempted in between.
 func TestFair_DeadHeadsAndRareCallers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ wait, every time.Duration }{
@@ -251,9 +251,9 @@ func TestFair_DeadHeadsAndRareCallers(t *testing.T) {
 	}
 }
 
-// A head was notified, and then nothing arrives at Redis for long, as if the server was stopped or replaced. The
-// first caller that looks afterwards does not take the head for dead, and the next caller does so only after the head
-// had time to look.
+// A head was notified, and then nothing arrives at Redis for a long time, as if the server was stopped or replaced.
+// The first caller that attempts afterwards does not take the head for dead. The next caller does so only after the
+// head had time to attempt.
 func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 	t.Parallel()
 	for _, stalls := range []time.Duration{1600 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
@@ -287,8 +287,8 @@ func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 	}
 }
 
-// A waiter without channels looks only every 0.5 s. Callers with one attempt do not pass it over, however often they
-// come.
+// A waiter without channels attempts only every 0.5 s. Callers with one attempt do not pass it over, however often
+// they come.
 func TestFair_HeadThatPollsRarelyKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{100 * time.Millisecond, 2 * time.Second} {
@@ -318,7 +318,7 @@ func TestFair_HeadThatPollsRarelyKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// A thread of Redisson waits, has the lock, and waits again under the same name. Callers with one attempt look at the
+// A thread of Redisson waits, has the lock, and waits again under the same name. Callers with one attempt come at the
 // start of its turn, before or after it listens, and find the lock free each time. Earlier absences of the thread do
 // not count.
 func TestFair_BusyRedissonAndRareCallers(t *testing.T) {
@@ -368,7 +368,7 @@ func TestFair_NotesFromTheFuture(t *testing.T) {
 	})
 }
 
-// Only waiters in the queue have notes. A waiter that has left, in whatever way, has no note.
+// Only waiters in the queue have notes. A waiter that has left has no note, however it left.
 func TestFair_NoNotesOfWaitersThatLeft(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -396,8 +396,8 @@ func TestFair_NoNotesOfWaitersThatLeft(t *testing.T) {
 	})
 }
 
-// The queue of one lock, or its deadlines, are of another type. Waiters of another lock still leave its queue, and
-// abandoned fields are cleared up.
+// The queue of one lock, or the set of its deadlines, has another type. Waiters of another lock still leave its queue,
+// and abandoned fields are cleared up.
 func TestFair_WrongTypeDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	for _, poisoned := range []string{locktest.FairQueue("a"), locktest.FairDeadlines("a"), fairNotes("a")} {

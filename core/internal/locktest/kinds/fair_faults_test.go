@@ -18,8 +18,8 @@ import (
 // stall is the longest time for which a fair lock may stay free, whichever waiters have died.
 const stall = 2 * time.Second
 
-// A waiter is behind waiters whose processes have died: of this library, of Redisson, or both, one or many, before
-// the lock is freed or at that time. The lock does not stay free for long.
+// A waiter is behind waiters whose processes have died: of this library, of Redisson, or both, one or many, before the
+// lock is freed or at that time. The lock is not free for a long time.
 func TestFair_DeadHeads(t *testing.T) {
 	t.Parallel()
 	dead := map[string]func(b *locktest.Redis, n int){
@@ -127,7 +127,7 @@ func TestFair_RedissonThatDoesNotTakeItsTurn(t *testing.T) {
 		if took := time.Since(freed); took < 20*time.Second || took > 35*time.Second {
 			t.Errorf("dropped after %s, want 20s to 35s", took)
 		}
-		if rate := float64(sent.Hits()-before) / time.Since(freed).Seconds(); rate > 2.5 { // the waiter looks every 500 ms, jittered
+		if rate := float64(sent.Hits()-before) / time.Since(freed).Seconds(); rate > 2.5 { // the waiter attempts every 500 ms, with jitter
 			t.Errorf("%.1f scripts in a second, want at most 2.5", rate)
 		}
 		locktest.MustRelease(t, o.Hold)
@@ -135,7 +135,7 @@ func TestFair_RedissonThatDoesNotTakeItsTurn(t *testing.T) {
 	})
 }
 
-// Many waiters wait behind a dead head. Each of them looks every 500 ms, jittered, and no more often.
+// Many waiters wait behind a dead head. Each of them attempts every 500 ms, with jitter, and no more often.
 func TestFair_NoWaiterSpinsBehindADeadHead(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -300,7 +300,7 @@ func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 }
 
 // Clients are killed at random, some while they hold the lock, beside threads of Redisson, some of which are killed
-// too. The lock never stays free for long, and nothing is left at the end.
+// too. The lock is never free for a long time, and nothing is left at the end.
 func TestFair_RandomKills(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(3, 1)) {
@@ -387,7 +387,7 @@ func TestFair_RandomKills(t *testing.T) {
 	}
 }
 
-// A thread of Redisson that returns again and again is not taken for dead, whatever its notes.
+// A thread of Redisson that returns again and again is not taken for dead, even if its notes say so.
 func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

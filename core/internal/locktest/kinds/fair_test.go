@@ -100,7 +100,7 @@ func TestFair_DeadlinesAreRedissons(t *testing.T) {
 	})
 }
 
-// A waiter that waits for long moves its deadline into the future, and keeps its place.
+// A waiter that waits for a long time moves its deadline into the future, and keeps its place.
 func TestFair_WaitersOutliveTheirDeadline(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -225,7 +225,7 @@ func TestFair_ReleaseWakesTheHead(t *testing.T) {
 		locktest.WantSoon(t, "woken by Redisson after %s", freed, 5*time.Millisecond)
 		_, got = b.JoinQueue(t.Context(), b.Locks(), "k")
 		locktest.Pass(100 * time.Millisecond)
-		locktest.Must(t, ours.Hold.Leave(t.Context(), 50*time.Millisecond)) // a lower TTL also makes the head look
+		locktest.Must(t, ours.Hold.Leave(t.Context(), 50*time.Millisecond)) // a lower TTL also makes the head attempt
 		freed = time.Now()
 		next := locktest.Got(t, got)
 		locktest.WantSoon(t, "the next waiter had the lock after %s", freed, 100*time.Millisecond)
@@ -274,7 +274,7 @@ func TestFair_TooManyWaiters(t *testing.T) {
 }
 
 // A thousand waiters that leave at once leave nothing behind, with few commands. The embedded Redis runs in a bubble,
-// because each of their looks takes a millisecond, and they look every 1.25 s. On a busy machine not all of them
+// because each attempt takes a millisecond, and each waiter attempts every 1.25 s. On a busy machine not all of them
 // would get into the queue.
 func TestFair_AThousandGiveUpAtOnce(t *testing.T) {
 	t.Parallel()
@@ -302,7 +302,7 @@ func TestFair_AThousandGiveUpAtOnce(t *testing.T) {
 		b.WantQueue("k")
 	}
 	locktest.Parallel(t, "embedded", func(t *testing.T) {
-		locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) { giveUp(t, b, thorough.Or(1000, 250)) }) // each look reads the whole queue
+		locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) { giveUp(t, b, thorough.Or(1000, 250)) }) // each attempt reads the whole queue
 	})
 	locktest.Parallel(t, "server", func(t *testing.T) {
 		giveUp(t, locktest.Real(t), 1000)

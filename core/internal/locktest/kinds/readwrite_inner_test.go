@@ -113,7 +113,7 @@ func TestReadWrite_LeaveWithAReaderInside(t *testing.T) {
 	})
 }
 
-// Only renewals and refreshes of the writer change its lease, whatever readers inside it do.
+// Only renewals and refreshes of the writer change its lease. Operations of readers inside it do not.
 func TestReadWrite_WriterWithAReaderInsideIsRenewed(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

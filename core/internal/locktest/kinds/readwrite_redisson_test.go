@@ -59,8 +59,8 @@ func TestReadWrite_WithRedisson(t *testing.T) {
 	}
 }
 
-// When a reader of Redisson unlocks, it computes the TTL of the lock from the timeout keys. Our readers live on, with
-// all holds, also after renewals.
+// When a reader of Redisson unlocks, it computes the TTL of the lock from the timeout keys. It sees the leases of all
+// holds of the readers of this library, even after renewals.
 func TestReadWrite_RedissonSeesOurLeases(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -122,7 +122,7 @@ func TestReadWrite_CrashedReader(t *testing.T) {
 
 // Redisson 3.44 to 4.3 renews the timeout keys of only the first of several read locks of one client, and the hash of
 // all. So a reader of Redisson without timeout keys may be alive. It excludes writers while the hash lasts, and for
-// half a minute at most after our readers have released.
+// half a minute at most after the readers of this library have released.
 func TestReadWrite_RedissonWithoutItsTimeoutKeys(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

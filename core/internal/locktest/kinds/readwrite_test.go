@@ -129,7 +129,7 @@ func TestReadWrite_RefreshAndLeave(t *testing.T) {
 	})
 }
 
-// A reader whose timeout key is gone is lost, because a client that has seen that may have taken the lock.
+// A reader whose timeout key is gone has lost its lock, because a client that has seen that may have taken the lock.
 func TestReadWrite_DeletedTimeoutKeyIsALoss(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -71,7 +71,7 @@ func contend(t *testing.T, all []*contender, callers int, lasts time.Duration, w
 	running.Wait()
 }
 
-// Processes that contend get the lock one at a time, each has its turns, and the lock does not stay free for long.
+// Processes that contend get the lock one at a time, each has its turns, and the lock is never free for a long time.
 func TestRedlock_Contention(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// The number of permits is exact at all times and at the end, however many clients die with permits, and whatever
-// replies and connections are lost.
+// The number of permits is exact at all times and at the end, although clients die with permits, and replies and
+// connections are lost.
 func TestPermitSemaphore_Conservation(t *testing.T) {
 	t.Parallel()
 	acquisitions := 10_000

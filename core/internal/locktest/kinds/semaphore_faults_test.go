@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The permit of a process that has died is free at the end of its lease. A waiter of this library gets it, and so
-// does a waiter of Redisson, which looks at the deadline that it saw.
+// The permit of a process that has died is free at the end of its lease. A waiter of this library gets it, and so does
+// a waiter of Redisson, which attempts at the deadline that it saw.
 func TestPermitSemaphore_CrashedHolder(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
@@ -36,7 +36,7 @@ func TestPermitSemaphore_CrashedHolder(t *testing.T) {
 	})
 }
 
-// A lost message does not block a waiter, which looks at least once a second.
+// A lost message does not block a waiter, because the waiter attempts at least once a second.
 func TestSemaphores_LostMessage(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -188,8 +188,8 @@ func TestSemaphore_LandsLate(t *testing.T) {
 	}
 }
 
-// An operation that was sent again, and is answered, is executed once, however late its first command lands, and
-// whatever was done since.
+// An operation that was sent again and was answered is executed once. It does not matter how late its first command
+// lands, and what happened before that.
 func TestSemaphore_FirstSendLandsLate(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A release by id without an answer goes on in the background, also after its caller has left. It ends with the first
-// answer, also with the answer that the permit is not held.
+// A release by id without an answer goes on in the background, even after its caller has left. It ends with the first
+// answer, even if the answer is that the permit is not held.
 func TestPermitSemaphore_ReleasePermitInTheBackground(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {

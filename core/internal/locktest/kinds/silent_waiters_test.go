@@ -21,7 +21,8 @@ func locksWithoutChannels(b *locktest.Redis) *core.Client {
 	return locktest.NewClient(b.T, b.Connect(func(o *redis.Options) { o.Username, o.Password = "silent", "secret" }), locktest.Patient)
 }
 
-// eachWithMessages runs a test on a separate server for each kind whose waiters have messages, except for the named kinds.
+// eachWithMessages runs a test on a separate server for each kind whose waiters have messages, except for the named
+// kinds.
 func eachWithMessages(t *testing.T, body func(t *testing.T, b *locktest.Redis, m locktest.Kind), but ...string) {
 	t.Helper()
 	for _, m := range locktest.KindsOnOneServer() {
@@ -68,7 +69,7 @@ func TestKinds_ACLWithoutTheChannels(t *testing.T) {
 	})
 }
 
-// Beside busy callers such a waiter has its turn in bounded time, also for a fair lock.
+// Such a waiter has its turn in bounded time beside busy callers, even for a fair lock.
 func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
 	t.Parallel()
 	eachWithMessages(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {
@@ -97,7 +98,7 @@ func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
 }
 
 // A waiter of a fair lock without messages keeps its place. No later waiter overtakes it, and the lock is free for at
-// most 0.5 s until it looks.
+// most 0.5 s until it attempts.
 func TestFair_SilentWaiterKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

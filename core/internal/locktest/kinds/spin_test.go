@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A spin lock looks like any other in Redis, publishes nothing, and subscribes to nothing.
+// A spin lock has the layout of a plain lock in Redis, publishes nothing, and subscribes to nothing.
 func TestSpin_NoMessages(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

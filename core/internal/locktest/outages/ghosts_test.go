@@ -67,7 +67,7 @@ func TestGhost_LandsAfterItsConnectionClosed(t *testing.T) {
 	})
 }
 
-// The head of a queue is cancelled in the middle of its attempt. The next waiter goes on.
+// The head of a queue is cancelled during its attempt. The next waiter gets the lock.
 func TestGhost_OfTheHeadOfAQueue(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
@@ -94,7 +94,8 @@ func TestGhost_OfTheHeadOfAQueue(t *testing.T) {
 	}
 }
 
-// A re-entry is cancelled in the middle. The outer hold keeps the lock, and its release frees the lock.
+// A re-entry is cancelled while its command is under way. The outer hold keeps the lock, and its release frees the
+// lock.
 func TestGhost_OfAReentry(t *testing.T) {
 	t.Parallel()
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {

@@ -169,8 +169,8 @@ func forEachOperation(b *locktest.Redis, locks *core.Client, each func(what stri
 	})
 }
 
-// wantSeen checks that a hook saw one script about k, in the context of a request. A server that does not know the script gets its
-// source, too.
+// wantSeen checks that a hook saw one script about k, in the context of a request. A server that does not know the
+// script gets its source, too.
 func wantSeen(t *testing.T, hook *commandLog, request string) {
 	t.Helper()
 	seen := hook.scripts("k")

@@ -41,7 +41,7 @@ type operation struct {
 	begin      func(t *testing.T, o *operating) (do func() error)
 	done       func(o *operating) bool // the operation was executed once
 	untouched  func(o *operating) bool // the operation was not executed
-	waits      bool                    // it has a wait time that is long
+	waits      bool                    // it has a long wait time
 	background bool                    // it goes on after an error
 	whatever   bool                    // it goes on even after a refusal that is final
 	onlyOnce   bool                    // it is not sent again when it may have been executed: another client may hold the lock then
@@ -180,7 +180,7 @@ func operations() map[string]operation {
 			done: func(o *operating) bool {
 				return o.HGet(context.Background(), o.key, o.hold.Field()).Val() == "1"
 			},
-			untouched: func(o *operating) bool { // the outer release frees the lock whatever the count is
+			untouched: func(o *operating) bool { // the outer release frees the lock with any count
 				return o.HGet(context.Background(), o.key, o.hold.Field()).Val() == "2"
 			},
 			background: true,

@@ -140,8 +140,8 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 	})
 }
 
-// Operations on counts and markers are acknowledged, too. If too few replicas acknowledge an operation, it returns
-// an error and goes on in the background until enough do. It is executed once.
+// Operations on counts and markers are acknowledged, too. If too few replicas acknowledge an operation, it returns an
+// error and goes on in the background until enough do. It is executed once.
 func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)

@@ -97,8 +97,8 @@ func TestBackend_ScriptFlush(t *testing.T) {
 	})
 }
 
-// Redis is down at the start, and in the middle. A caller fails within the backend timeout whatever its wait time,
-// and later callers fail at once. When Redis is back, everything works without a restart.
+// Redis is down at the start, and again later. A caller fails within the backend timeout, even with a longer wait
+// time, and later callers fail at once. When Redis is back, everything works without a restart.
 func TestBackend_RedisDown(t *testing.T) {
 	t.Parallel()
 	const timeout = 300 * time.Millisecond

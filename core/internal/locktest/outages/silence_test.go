@@ -119,8 +119,8 @@ func TestSilence_OfASubscriptionIsNoticed(t *testing.T) {
 	}
 }
 
-// TestSilence_SleepOfTheProcessIsNotAnOutage stops a process for longer than the backend timeout in the middle of its
-// calls. When it goes on, Redis has answered long before, and is not reported as down.
+// TestSilence_SleepOfTheProcessIsNotAnOutage stops a process for longer than the backend timeout during its calls.
+// When it goes on, Redis has answered long before, and is not reported as down.
 func TestSilence_SleepOfTheProcessIsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)

@@ -192,8 +192,8 @@ func TestSlow_SuddenChange(t *testing.T) {
 	})
 }
 
-// A Redis that takes longer than the backend timeout is down. A caller learns that within the backend timeout, also
-// if Redis was slow before, whatever the wait time.
+// A Redis that takes longer than the backend timeout is down. A caller learns that within the backend timeout, even if
+// Redis was slow before, and for every wait time.
 func TestSlow_SilenceIsStillNoticed(t *testing.T) {
 	t.Parallel()
 	for name, warm := range map[string]bool{"cold": false, "warm": true} {

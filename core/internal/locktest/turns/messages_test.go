@@ -185,7 +185,7 @@ func TestFlood_OtherLocksStayAvailable(t *testing.T) {
 	locktest.MustRelease(t, (<-got).Hold)
 }
 
-// A holder that has lost its lock learns that from the message, also in a flood.
+// A holder that has lost its lock learns that from the message, even in a flood.
 func TestFlood_LossIsFound(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

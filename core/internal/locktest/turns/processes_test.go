@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// The caller that has waited longest is next, in whatever process. All callers get the same number of turns, and
-// waits are as long as the queue. Now and then processes leave the lock free for 60 ms, for waiters without messages.
+// The caller that has waited longest is next, in any process. All callers get the same number of turns, and waits are
+// as long as the queue. Now and then processes leave the lock free for 60 ms, for waiters without messages.
 func TestTurns_GoToTheProcessThatHasWaitedLongest(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -143,7 +143,7 @@ func TestTurns_IdleListenersCostLittle(t *testing.T) {
 	})
 }
 
-// A process that is alone does not subscribe, also when it leaves the lock free now and then. The messages of its
+// A process that is alone does not subscribe, even if it leaves the lock free now and then. The messages of its
 // releases do not come back to it.
 func TestTurns_LoneProcessDoesNotSubscribe(t *testing.T) {
 	t.Parallel()

@@ -643,7 +643,7 @@ func TestQueue_BehindAQuestionWithoutAnAnswer(t *testing.T) {
 }
 
 // A waiter finds the lock taken by an abandoned attempt of the same client. It is woken as soon as the client has
-// cleared that up, also without a subscription.
+// cleared that up, even without a subscription.
 func TestQueue_WokenWhenAnAbandonedAttemptIsClearedUp(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
