@@ -461,7 +461,7 @@ func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		const lease = 16 * time.Second // of the half of the watchdog's at least, which is passed on to it
+		const lease = 16 * time.Second // at least half of the lease of the watchdog, so that the lock is passed on to the MultiLock
 		locks := b.Locks()
 		core.LetRunsLast(locks)
 		core.PutKeysApart(locks)

@@ -1,5 +1,5 @@
-// Package acquiring tests how a caller gets a lock: Acquire and Do, contexts and re-entry, options and names, errors and
-// refusals, and the making of a client.
+// Package acquiring tests how a caller gets a lock: Acquire and Do, contexts and re-entry, options and names, errors
+// and refusals, and the construction of a client.
 //
 //	promise                                          | tests
 //	the lock was taken for the whole wait time       | TestAcquire_WaitTimeIsAnUpperBound, TestNotAcquiredError_OfAnotherHold

@@ -1,5 +1,5 @@
-// Package kinds tests what is particular to one kind of lock: its layout in Redis, its waiters, its life beside
-// Redisson, and what it costs.
+// Package kinds tests the particulars of each kind of lock: its layout in Redis, its waiters, its use beside Redisson,
+// and its cost.
 //
 //	promise                                                         | tests
 //	A lock has one holder at most                                   | TestRedlock_NeverTwoHolders, TestWire_ForeignHolderIsRespectedAndNamed

@@ -111,7 +111,8 @@ func TestFenced_ObserversSeeTheToken(t *testing.T) {
 	}
 }
 
-// A lock whose holders no single counter could order refuses WithToken, and its error names the alternative.
+// If no single counter can order the holders of a lock, the lock refuses WithToken, and its error names the
+// alternative.
 func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {

@@ -123,8 +123,8 @@ func besideRedisson(t *testing.T, ctx context.Context, b *locktest.Redis, locks 
 }
 
 // Redisson's MultiLock holds its keys while it waits. The MultiLock of this library does not, so the two do not block
-// each other. Commands of Redisson take some time here; otherwise chance would decide which of two waiters is first
-// that are woken at the same instant.
+// each other. Commands of Redisson take some time here. Otherwise, if two waiters are woken at the same instant,
+// chance would decide which is first.
 func TestMultiLock_BesideRedissonMultiLocks(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -58,8 +58,9 @@ func TestBackend_OneEventPerChange(t *testing.T) {
 	})
 }
 
-// A caller that waits for less time than Redis takes for its answer gets no answer. That is not an outage, which is a
-// silence of the backend timeout. The same is true of the caller behind it, which sends nothing.
+// A caller that waits for less time than Redis takes for its answer gets no answer. That is not an outage: an outage
+// is a silence that lasts as long as the backend timeout. The same is true of the caller behind it, which sends
+// nothing.
 func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -1,4 +1,4 @@
-// Package outages tests Redis that is silent, slow, down or away, commands without an answer and the ghosts that they
+// Package outages tests a Redis that is silent, slow or down, lost commands and replies and the ghosts that they
 // leave, the connections and credentials of a client, hooks, and replicas that acknowledge.
 //
 //	promise                                              | tests

@@ -1,6 +1,6 @@
-// Package turns tests who is next: the queue of one client, runs and hand-offs, turns between processes and beside
-// Redisson, waiters without messages, and the messages themselves. The tests of runs are in package core, because they
-// need runs without a time limit.
+// Package turns tests which waiter is next: the queue of one client, runs and hand-offs, turns between processes and
+// beside Redisson, waiters without messages, and the messages themselves. The tests of runs are in package core,
+// because they need runs without a time limit.
 //
 //	promise                                            | tests
 //	A waiter finds a free lock                         | TestWaiter_EachKind_NoMessage, TestWait_EndsExactlyWithTheLease, TestWait_MessageWakesAtOnce
