@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// orphaned returns a client with fields of attempts without an answer, in several keys, and a count of the questions
+// newOrphans returns a client with fields of attempts without an answer, in several keys, and a count of the questions
 // about them.
-func orphaned(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy.Rule) {
+func newOrphans(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy.Rule) {
 	t.Helper()
 	rdb := redistest.New(t).Client()
 	proxy, through := faultproxy.Around(t, rdb)
@@ -42,7 +42,7 @@ func TestReaper_AsksFewQuestions(t *testing.T) {
 		t.Run(fmt.Sprint(tt.keys, "x", tt.each), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				_, _, asked := orphaned(t, tt.keys, tt.each)
+				_, _, asked := newOrphans(t, tt.keys, tt.each)
 				for range 2 {
 					before := asked.Hits()
 					time.Sleep(time.Second) // of the bubble
@@ -59,7 +59,7 @@ func TestReaper_AsksFewQuestions(t *testing.T) {
 func TestReaper_Ends(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, _, asked := orphaned(t, 10, 50)
+		_, _, asked := newOrphans(t, 10, 50)
 		time.Sleep(reaper.SettleTime + 5*time.Second) // of the bubble
 		synctest.Wait()
 		before := asked.Hits()
@@ -74,7 +74,7 @@ func TestReaper_Ends(t *testing.T) {
 func TestReaper_FindsWhatLandsLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, rdb, _ := orphaned(t, 3, 1000)
+		c, rdb, _ := newOrphans(t, 3, 1000)
 		time.Sleep(5 * time.Second) // of the bubble
 		for i, key := range []string{"k0", "k1", "k2"} {
 			ctx, field := context.Background(), fmt.Sprintf("%s:%d", c.ID(), identity.FirstField+1+1497*i+i)

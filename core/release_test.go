@@ -150,9 +150,9 @@ func reenter(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []
 	return inner
 }
 
-// slowly releases inner holds one after the other, which keeps other operations on the hold waiting for 700 ms. Each
-// release is answered in time. Then it calls over.
-func slowly(t *testing.T, proxy *faultproxy.Proxy, inner []*core.Hold, over func()) {
+// releaseSlowly releases inner holds one after the other, which keeps other operations on the hold waiting for 700 ms.
+// Each release is answered in time. Then it calls over.
+func releaseSlowly(t *testing.T, proxy *faultproxy.Proxy, inner []*core.Hold, over func()) {
 	t.Helper()
 	slow := proxy.DelayReply(locktest.ScriptOn(t, "sethold", "k"), 150*time.Millisecond)
 	for _, hold := range inner {
@@ -175,7 +175,7 @@ func TestRelease_BehindASlowCommandHasItsFullTime(t *testing.T) {
 			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
 			inner := reenter(t, ctx, locks.Lock("k"), 5)
 			start := time.Now()
-			slowly(t, proxy, inner, func() {
+			releaseSlowly(t, proxy, inner, func() {
 				time.AfterFunc(busy, proxy.AnswerError(locktest.Scripts, locktest.Passing()[0]).Remove)
 			})
 			locktest.Must(t, do(hold))
@@ -197,7 +197,7 @@ func TestRelease_BehindASlowCommandGivesTheWholeLease(t *testing.T) {
 		inner := reenter(t, ctx, locks.Lock("k"), 5)
 		next := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.LeaseTime(lease))
 		locktest.AwaitWaiters(t, locks, 1)
-		slowly(t, proxy, inner, func() {})
+		releaseSlowly(t, proxy, inner, func() {})
 		locktest.MustRelease(t, hold)
 		o := locktest.Got(t, next)
 		b.WantCount(o.Hold, "1")

@@ -56,7 +56,7 @@ func TestErrors_KeepTheCauseOfAnOutage(t *testing.T) {
 				cases = append(cases, locktest.Subtest{Name: name + ", " + wait + map[bool]string{true: ", cluster"}[cluster], Body: func(t *testing.T) {
 					addr, config := tt.server(t)
 					// A slow machine needs time for the handshake.
-					locks := locktest.NewClient(t, unreachable(t, addr, config, cluster), core.WithBackendTimeout(4*time.Second))
+					locks := locktest.NewClient(t, newUnreachable(t, addr, config, cluster), core.WithBackendTimeout(4*time.Second))
 					for range 2 {
 						err := locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, opts...)
 						locktest.WantErr(t, err, core.ErrUnavailable)
@@ -74,9 +74,9 @@ func TestErrors_KeepTheCauseOfAnOutage(t *testing.T) {
 	locktest.Together(t, cases...)
 }
 
-// unreachable returns a client whose pool never dials in the background after too many failures. Such dials would go on
-// after the test.
-func unreachable(t *testing.T, addr string, config *tls.Config, cluster bool) (rdb redis.UniversalClient) {
+// newUnreachable returns a client whose pool never dials in the background after too many failures. Such dials would
+// go on after the test.
+func newUnreachable(t *testing.T, addr string, config *tls.Config, cluster bool) (rdb redis.UniversalClient) {
 	t.Helper()
 	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	rdb = redis.NewClient(&redis.Options{Addr: addr, TLSConfig: config, MaintNotificationsConfig: quiet, PoolSize: 1000})
@@ -106,7 +106,7 @@ func TestErrorText_OfAServerThatQuotesArguments(t *testing.T) {
 		"no code": func(args []string) string { return strings.Join(args, " ") },
 	} {
 		locktest.Parallel(t, name, func(t *testing.T) {
-			locks := locktest.NewClient(t, refusing(t, refuse))
+			locks := locktest.NewClient(t, newRefusing(t, refuse))
 			_, _, err := locks.Lock(key).Acquire(t.Context(), core.WaitTime(0))
 			locktest.WantErr(t, err, core.ErrUnavailable)
 			if !strings.Contains(err.Error(), key) {
@@ -120,8 +120,8 @@ func TestErrorText_OfAServerThatQuotesArguments(t *testing.T) {
 	}
 }
 
-// refusing returns a client of a server that answers every command with an error.
-func refusing(t *testing.T, refuse func(args []string) string) *redis.Client {
+// newRefusing returns a client of a server that answers every command with an error.
+func newRefusing(t *testing.T, refuse func(args []string) string) *redis.Client {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{
 		Addr:                     "127.0.0.1:0",

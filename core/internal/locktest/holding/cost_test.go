@@ -178,11 +178,11 @@ func TestHold_Memory(t *testing.T) { //nolint:paralleltest // all tests share th
 	const heldBytes, locks = 1000, 10_000
 	client := locktest.NewClient(t, redisserver.Start(t).Client(), core.WithWatchdog(time.Hour)) // no renewal during the test
 	// The first holds allocate maps and buffers that stay.
-	for _, h := range heldMany(t, client, "before", locks) {
+	for _, h := range acquireMany(t, client, "before", locks) {
 		locktest.MustRelease(t, h)
 	}
 	before := heapAlloc()
-	holds := heldMany(t, client, "held", locks)
+	holds := acquireMany(t, client, "held", locks)
 	each := float64(heapAlloc()-before) / locks
 	runtime.KeepAlive(holds)
 	t.Logf("%.0f bytes for each held lock", each)
@@ -191,8 +191,8 @@ func TestHold_Memory(t *testing.T) { //nolint:paralleltest // all tests share th
 	}
 }
 
-// heldMany acquires n locks without options, as most callers do.
-func heldMany(t *testing.T, client *core.Client, name string, n int) []*core.Hold {
+// acquireMany acquires n locks without options, as most callers do.
+func acquireMany(t *testing.T, client *core.Client, name string, n int) []*core.Hold {
 	t.Helper()
 	holds := make([]*core.Hold, n)
 	for i := range holds {

@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// heldByStranger writes n locks into Redis and returns their keys.
-func heldByStranger(t *testing.T, rdb redis.UniversalClient, n int) map[string]core.Kind {
+// writeLocks writes n locks into Redis and returns their keys.
+func writeLocks(t *testing.T, rdb redis.UniversalClient, n int) map[string]core.Kind {
 	t.Helper()
 	keys := map[string]core.Kind{}
 	for i := range n {
@@ -33,12 +33,12 @@ func TestLocks_OfACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	locks, rdb := locktest.ClusterClient(t, cluster), cluster.Client()
-	want := heldByStranger(t, rdb, 60)
+	want := writeLocks(t, rdb, 60)
 	locktest.Must(t, rdb.RPush(t.Context(), "redisson_lock_queue:{k7}", locktest.Stranger).Err())
 	locktest.Must(t, rdb.RPush(t.Context(), "redisson_lock_queue:{free}", locktest.Stranger).Err())
 	want["k7"], want["free"] = core.KindFair, core.KindFair
 	for _, limit := range []int{0, 1, 7, 1000} {
-		wantListed(t, listed(t, locks, core.LockQuery{Limit: limit}), want)
+		wantListed(t, listAll(t, locks, core.LockQuery{Limit: limit}), want)
 	}
 	for key := range want {
 		if e := locktest.MustInspect(t, locks, key); e.Kind != want[key] {
@@ -87,7 +87,7 @@ func TestLocks_SlotOnTheMove(t *testing.T) {
 	}
 	move := cluster.BeginMove("moving")
 	move.Keys("goes{moving}")
-	wantListed(t, listed(t, locks, core.LockQuery{}), want)
+	wantListed(t, listAll(t, locks, core.LockQuery{}), want)
 	for _, key := range []string{"stays{moving}", "goes{moving}"} {
 		if e := locktest.MustInspect(t, locks, key); e.HolderCount != 1 {
 			t.Errorf("%s: got %+v, want one holder", key, e)
@@ -99,7 +99,7 @@ func TestLocks_SlotOnTheMove(t *testing.T) {
 	}
 	move.Keys("moving")
 	move.End()
-	wantListed(t, listed(t, locks, core.LockQuery{}), want)
+	wantListed(t, listAll(t, locks, core.LockQuery{}), want)
 }
 
 // If a replica becomes master during a list, the list starts again at its beginning, so that no lock is missed.
@@ -108,7 +108,7 @@ func TestLocks_MasterChanges(t *testing.T) {
 	cluster := redisserver.StartCluster(t)
 	replica := cluster.AddReplica(cluster.Masters[0])
 	rdb := cluster.Client()
-	want := heldByStranger(t, rdb, 300)
+	want := writeLocks(t, rdb, 300)
 	locks := locktest.ClusterClient(t, cluster)
 	first, err := locks.Locks(t.Context(), core.LockQuery{Limit: 20})
 	locktest.Must(t, err)
@@ -135,7 +135,7 @@ func TestLocks_MasterChanges(t *testing.T) {
 func TestLocks_ServerRestarts(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.StartDurable(t)
-	want := heldByStranger(t, srv.Client(), 500)
+	want := writeLocks(t, srv.Client(), 500)
 	locks := locktest.NewClient(t, srv.Client())
 	first, err := locks.Locks(t.Context(), core.LockQuery{Limit: 100})
 	locktest.Must(t, err)
@@ -155,9 +155,9 @@ func TestLocks_ServerRestarts(t *testing.T) {
 func TestLocks_Sentinel(t *testing.T) {
 	t.Parallel()
 	s := redisserver.StartSentinel(t)
-	want := heldByStranger(t, s.Client(), 20)
+	want := writeLocks(t, s.Client(), 20)
 	locks := locktest.NewClient(t, s.Client(), locktest.Patient)
-	wantListed(t, listed(t, locks, core.LockQuery{}), want)
+	wantListed(t, listAll(t, locks, core.LockQuery{}), want)
 	locktest.Must(t, s.Master.Client().Do(t.Context(), "wait", 1, 10_000).Err())
 	s.Master.Kill()
 	s.AwaitFailover()
@@ -172,7 +172,7 @@ func TestLocks_RedisIsDown(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	locks := locktest.NewClient(t, srv.Client(), core.WithBackendTimeout(time.Second))
-	want := heldByStranger(t, srv.Client(), 20)
+	want := writeLocks(t, srv.Client(), 20)
 	srv.Stop()
 	_, err := locks.Locks(t.Context(), core.LockQuery{})
 	locktest.WantErr(t, err, core.ErrUnavailable)

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// listed returns the whole list of locks by key.
-func listed(t *testing.T, locks *core.Client, q core.LockQuery) map[string]core.LockEntry {
+// listAll returns the whole list of locks by key.
+func listAll(t *testing.T, locks *core.Client, q core.LockQuery) map[string]core.LockEntry {
 	t.Helper()
 	all := map[string]core.LockEntry{}
 	var looked, keys int64
@@ -79,14 +79,14 @@ func TestLocks_OfEveryKind(t *testing.T) {
 		_, err := locks.PlainSemaphore("count").TrySetPermits(t.Context(), 5)
 		locktest.Must(t, err)
 
-		wantListed(t, listed(t, locks, core.LockQuery{}), want)
-		wantListed(t, listed(t, locks, core.LockQuery{Limit: 1}), want)
+		wantListed(t, listAll(t, locks, core.LockQuery{}), want)
+		wantListed(t, listAll(t, locks, core.LockQuery{Limit: 1}), want)
 		withCounts := maps.Clone(want)
 		withCounts["shop:count"] = core.KindPlainSemaphore
-		wantListed(t, listed(t, locks, core.LockQuery{Counts: true}), withCounts)
+		wantListed(t, listAll(t, locks, core.LockQuery{Counts: true}), withCounts)
 		want["other:lock"], want["my:shop:lock"] = core.KindReentrant, core.KindReentrant
-		wantListed(t, listed(t, b.Locks(), core.LockQuery{}), want)
-		wantListed(t, listed(t, locks, core.LockQuery{Prefix: "other:"}), map[string]core.Kind{"other:lock": core.KindReentrant})
+		wantListed(t, listAll(t, b.Locks(), core.LockQuery{}), want)
+		wantListed(t, listAll(t, locks, core.LockQuery{Prefix: "other:"}), map[string]core.Kind{"other:lock": core.KindReentrant})
 	})
 }
 
@@ -100,7 +100,7 @@ func TestLocks_PrefixIsNotAPattern(t *testing.T) {
 			}
 			b.Take(prefix+"b", locktest.Stranger, time.Minute)
 			b.Take("abc", locktest.Stranger, time.Minute)
-			wantListed(t, listed(t, b.Locks(), core.LockQuery{Prefix: prefix}), map[string]core.Kind{prefix + "b": core.KindReentrant})
+			wantListed(t, listAll(t, b.Locks(), core.LockQuery{Prefix: prefix}), map[string]core.Kind{prefix + "b": core.KindReentrant})
 			locktest.Must(t, b.Del(context.Background(), prefix+"b").Err())
 		}
 	})

@@ -22,8 +22,8 @@ var preflightKinds = []core.Kind{
 	core.KindSemaphore, core.KindPlainSemaphore, core.KindLatch,
 }
 
-// checked returns the check of a name, which must exist.
-func checked(t *testing.T, report core.PreflightReport, kind core.Kind, name string) core.PreflightCheck {
+// checkOf returns the check of a name, which must exist.
+func checkOf(t *testing.T, report core.PreflightReport, kind core.Kind, name string) core.PreflightCheck {
 	t.Helper()
 	for _, c := range report.Checks {
 		if c.Kind == kind && strings.HasPrefix(c.Name, name) {
@@ -45,10 +45,10 @@ func TestClient_Preflight(t *testing.T) {
 			t.Errorf("something does not work:\n%s", report)
 		}
 		for _, kind := range preflightKinds {
-			checked(t, report, kind, "release")
+			checkOf(t, report, kind, "release")
 		}
 		for _, name := range []string{"keep another client out", "re-enter", "renew", "hand off", "notify", "several keys", "renew several keys", "release several keys"} {
-			checked(t, report, core.KindReentrant, name)
+			checkOf(t, report, core.KindReentrant, name)
 		}
 		if keys := b.Keys(t.Context(), "*").Val(); len(keys) > 0 {
 			t.Errorf("the probes have left %q", keys)
@@ -104,7 +104,7 @@ func TestClient_Preflight_Rights(t *testing.T) {
 			if c.fails == "answer" {
 				kind = ""
 			}
-			failed := checked(t, report, kind, c.fails)
+			failed := checkOf(t, report, kind, c.fails)
 			line, ok := strings.CutPrefix(failed.Advice, "ACL SETUSER shop ")
 			if failed.Err == nil || !ok {
 				t.Fatalf("%v: %s: got %v, advice %q", c.rules, c.fails, failed.Err, failed.Advice)
@@ -161,14 +161,14 @@ func TestClient_Preflight_Server(t *testing.T) {
 		}
 		set("config", "set", "maxmemory-policy", "allkeys-lru")
 		report, err := locks.Preflight(t.Context())
-		policy := checked(t, report, "", "maxmemory-policy")
+		policy := checkOf(t, report, "", "maxmemory-policy")
 		if err != nil || policy.Err == nil || !strings.Contains(policy.Advice, "noeviction") {
 			t.Errorf("an evicting server: got %v, %v, advice %q", err, policy.Err, policy.Advice)
 		}
 		set("config", "set", "maxmemory-policy", "noeviction")
 		set("replicaof", "127.0.0.1", "1")
 		report, err = locks.Preflight(t.Context())
-		if role := checked(t, report, "", "role"); err != nil || role.Err == nil || !strings.Contains(role.Advice, "address of the master") {
+		if role := checkOf(t, report, "", "role"); err != nil || role.Err == nil || !strings.Contains(role.Advice, "address of the master") {
 			t.Errorf("a replica: got %v, %v, advice %q", err, role.Err, role.Advice)
 		}
 	})
@@ -183,7 +183,7 @@ func TestClient_Preflight_NothingToTry(t *testing.T) {
 	}
 	srv.Kill()
 	report, err := locks.Preflight(t.Context())
-	if answer := checked(t, report, "", "answer"); err != nil || !errors.Is(answer.Err, core.ErrUnavailable) {
+	if answer := checkOf(t, report, "", "answer"); err != nil || !errors.Is(answer.Err, core.ErrUnavailable) {
 		t.Errorf("without a server: got %v, %v", err, answer.Err)
 	}
 	locktest.Must(t, locks.Close(t.Context()))
@@ -221,12 +221,12 @@ func TestClient_Preflight_Left(t *testing.T) {
 	proxy.AnswerError(func(cmd []string) bool { return strings.EqualFold(cmd[0], "del") }, "ERR not now")
 	report, err := locks.Preflight(t.Context(), core.KindReentrant, core.KindPlainSemaphore)
 	locktest.Must(t, err)
-	left := checked(t, report, core.KindPlainSemaphore, "delete the probe")
+	left := checkOf(t, report, core.KindPlainSemaphore, "delete the probe")
 	key, ok := strings.CutPrefix(left.Advice, "DEL ")
 	if !ok || b.Exists(t.Context(), key).Val() != 1 {
 		t.Errorf("advice %q: want the key that is left", left.Advice)
 	}
-	if leased := checked(t, report, core.KindReentrant, "delete the probe"); leased.Err == nil || leased.Advice != "" {
+	if leased := checkOf(t, report, core.KindReentrant, "delete the probe"); leased.Err == nil || leased.Advice != "" {
 		t.Errorf("a key that expires: got %v, advice %q", leased.Err, leased.Advice)
 	}
 }
@@ -240,7 +240,7 @@ func TestClient_Preflight_Info(t *testing.T) {
 			proxy, rdb := faultproxy.Around(t, locktest.Real(t).Connect())
 			proxy.AnswerError(info, name+" not now")
 			report, err := locktest.NewClient(t, rdb, locktest.Patient).Preflight(t.Context(), core.KindLatch)
-			if check := checked(t, report, "", "INFO"); err != nil || !check.Unseen || (check.Advice != "") != advised {
+			if check := checkOf(t, report, "", "INFO"); err != nil || !check.Unseen || (check.Advice != "") != advised {
 				t.Errorf("got %v, %v, advice %q", err, check.Err, check.Advice)
 			}
 		})
@@ -253,11 +253,11 @@ func TestClient_Preflight_Proxy(t *testing.T) {
 	t.Parallel()
 	locks := locktest.NewClient(t, byFirstKey(t), locktest.Patient)
 	report, err := locks.Preflight(t.Context())
-	several := checked(t, report, core.KindReentrant, "several keys")
+	several := checkOf(t, report, core.KindReentrant, "several keys")
 	if err != nil || several.Err == nil || !strings.Contains(several.Advice, "no MultiLock") {
 		t.Errorf("got %v, %v, advice %q", err, several.Err, several.Advice)
 	}
-	if one := checked(t, report, core.KindReentrant, "renew"); one.Err != nil {
+	if one := checkOf(t, report, core.KindReentrant, "renew"); one.Err != nil {
 		t.Errorf("a single key: got %v", one.Err)
 	}
 }

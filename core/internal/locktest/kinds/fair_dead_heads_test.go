@@ -93,7 +93,7 @@ func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
 		other := b.Locks()
 		locktest.Pass(2 * time.Second)
 		b.FreeFair("k")
-		refusedOnce(t, other, "k")
+		wantRefused(t, other, "k")
 		b.Take("k", locktest.Stranger, time.Hour) // as if an earlier caller had overtaken the first one
 		locktest.Pass(2 * time.Minute)
 		b.FreeFair("k")
@@ -101,7 +101,7 @@ func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
 			t.Fatal(taken, err)
 		}
 		first.Unlock(t)
-		refusedOnce(t, other, "k")
+		wantRefused(t, other, "k")
 		b.WantQueue("k", second.Field, behind)
 		cancel()
 		locktest.WantErr(t, (<-got).Err, context.Canceled)
@@ -201,8 +201,8 @@ func wantPassedOver(b *locktest.Redis, key string, got <-chan locktest.Outcome, 
 	b.WantNoQueue(key)
 }
 
-// refusedOnce checks that an attempt is refused.
-func refusedOnce(t *testing.T, locks *core.Client, key string) {
+// wantRefused checks that an attempt is refused.
+func wantRefused(t *testing.T, locks *core.Client, key string) {
 	t.Helper()
 	_, _, err := locks.FairLock(key).Acquire(t.Context(), core.WaitTime(0))
 	locktest.WantErr(t, err, core.ErrNotAcquired)
@@ -267,9 +267,9 @@ func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 				stopped := proxy.HoldRequest(locktest.Script(t, "fair/acquire"))
 				locktest.MustRelease(t, hold)
 				locktest.Pass(stalls)
-				refusedOnce(t, other, "k")
+				wantRefused(t, other, "k")
 				locktest.Pass(time.Second)
-				refusedOnce(t, other, "k")
+				wantRefused(t, other, "k")
 				b.WantQueue("k", head)
 				stopped.Remove()
 				o := locktest.Got(t, got)
@@ -301,10 +301,10 @@ func TestFair_HeadThatPollsRarelyKeepsItsPlace(t *testing.T) {
 				proxy.DelayRequest(locktest.Script(t, "fair/acquire"), 150*time.Millisecond)
 				head, got := b.JoinQueue(t.Context(), locktest.NewClient(t, rdb, locktest.Patient), "k")
 				locktest.Pass(300 * time.Millisecond)
-				refusedOnce(t, other, "k")
+				wantRefused(t, other, "k")
 				b.Del(t.Context(), "k") // without a message
 				for b.Exists(t.Context(), "k").Val() == 0 {
-					refusedOnce(t, other, "k")
+					wantRefused(t, other, "k")
 					locktest.Pass(every)
 				}
 				o := locktest.Got(t, got)
@@ -339,7 +339,7 @@ func TestFair_BusyRedissonAndRareCallers(t *testing.T) {
 						t.Fatal(taken, err)
 					}
 					b.Del(t.Context(), "k")
-					refusedOnce(t, other, "k")
+					wantRefused(t, other, "k")
 					b.WantQueue("k", j.Field)
 					if taken, _, err := j.Try(t.Context()); !taken || err != nil {
 						t.Fatal(taken, err)

@@ -39,8 +39,8 @@ func TestPermitSemaphore_ConservationProperty(t *testing.T) {
 	}
 }
 
-// economy is a semaphore with leases, a semaphore without, and clients that fail.
-type economy struct {
+// workload is a semaphore with leases, a semaphore without, and clients that fail.
+type workload struct {
 	locktest.Permits
 
 	kinds   int          // of faults
@@ -63,7 +63,7 @@ const (
 
 func conserve(t *testing.T, b *locktest.Redis, seed uint64, processes, acquisitions, kinds int) {
 	t.Helper()
-	e := &economy{Permits: locktest.PermitsOf(b), over: make(chan struct{}), kinds: kinds, players: int64(processes)}
+	e := &workload{Permits: locktest.PermitsOf(b), over: make(chan struct{}), kinds: kinds, players: int64(processes)}
 	e.left.Store(int64(acquisitions))
 	locktest.Must(t, b.Set(t.Context(), "plain", totalPlain, 0).Err())
 	var players sync.WaitGroup
@@ -81,7 +81,7 @@ func conserve(t *testing.T, b *locktest.Redis, seed uint64, processes, acquisiti
 }
 
 // watch checks that the number of permits is right at all times.
-func (e *economy) watch() {
+func (e *workload) watch() {
 	for {
 		reply, err := e.Eval(context.Background(), `return {redis.call('GET', KEYS[1]) or '', redis.call('ZCARD', KEYS[2])}`, []string{"pool", locktest.PermitLeases}).Slice()
 		if err != nil {
@@ -102,7 +102,7 @@ func (e *economy) watch() {
 }
 
 // wantBack checks that all permits are free when all leases have expired.
-func (e *economy) wantBack(locks *core.Client) {
+func (e *workload) wantBack(locks *core.Client) {
 	e.T.Helper()
 	pool, plain := locks.Semaphore("pool", 0), locks.PlainSemaphore("plain")
 	locktest.Eventually(e.T, "all permits are free", func() bool {
@@ -117,7 +117,7 @@ func (e *economy) wantBack(locks *core.Client) {
 }
 
 // player runs one process after the other.
-func (e *economy) player(random *rand.Rand) {
+func (e *workload) player(random *rand.Rand) {
 	proxy, rdb := faultproxy.Around(e.T, e.Client)
 	steady, err := core.New(rdb, locktest.Patient) // permits without leases stay taken after the death of a process
 	if err != nil {
@@ -153,7 +153,7 @@ func (e *economy) player(random *rand.Rand) {
 	}
 }
 
-func (e *economy) fault(proxy *faultproxy.Proxy, random *rand.Rand) {
+func (e *workload) fault(proxy *faultproxy.Proxy, random *rand.Rand) {
 	e.faults.Add(1)
 	switch match := faultproxy.Once(locktest.Scripts); random.IntN(e.kinds) {
 	case 4:
@@ -166,7 +166,7 @@ func (e *economy) fault(proxy *faultproxy.Proxy, random *rand.Rand) {
 }
 
 // caller acquires a permit with a lease and some without in turn.
-func (e *economy) caller(locks, steady *core.Client, proxy *faultproxy.Proxy, random *rand.Rand) {
+func (e *workload) caller(locks, steady *core.Client, proxy *faultproxy.Proxy, random *rand.Rand) {
 	for e.left.Add(-1) >= 0 {
 		ctx, cancel := context.Background(), func() {}
 		if random.IntN(10) == 0 {

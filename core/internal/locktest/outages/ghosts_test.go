@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// abandoned starts an acquire that a fault holds until its caller gives up.
-func abandoned(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *faultproxy.Rule {
+// abandonAcquire starts an acquire that a fault holds until its caller gives up.
+func abandonAcquire(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *faultproxy.Rule {
 	t.Helper()
 	rule := proxy.HoldRequest(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
@@ -32,7 +32,7 @@ func TestGhost_IsNotAHolderForWaitZero(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
 	locks := r.Behind(locktest.Patient)
-	ghost := abandoned(t, locks, r.Proxy)
+	ghost := abandonAcquire(t, locks, r.Proxy)
 	clearing := r.Proxy.HoldRequest(locktest.ScriptOn(t, "clear", "k"))
 	locktest.Land(r.T, ghost)
 	refusal := r.Proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
@@ -49,7 +49,7 @@ func TestGhost_LandsAfterItsConnectionClosed(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(100 * time.Millisecond))
-		ghost := abandoned(t, locks, proxy)
+		ghost := abandonAcquire(t, locks, proxy)
 		other := b.Locks()
 		for range 15 {
 			locktest.Must(t, other.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))

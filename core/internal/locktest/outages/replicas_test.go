@@ -65,8 +65,8 @@ func (s *pipelinesSeen) ProcessPipelineHook(next redis.ProcessPipelineHook) redi
 // replicas on a slow machine.
 const ackTime = time.Second
 
-// replicated starts a master with replicas.
-func replicated(t *testing.T, replicas int) (*redisserver.Replicated, *locktest.Redis) {
+// startReplicated starts a master with replicas.
+func startReplicated(t *testing.T, replicas int) (*redisserver.Replicated, *locktest.Redis) {
 	t.Helper()
 	r := redisserver.StartReplicated(t, replicas)
 	return r, &locktest.Redis{T: t, Client: r.Master.Client(), Connect: r.Master.Client, Opts: []core.Option{locktest.Patient}}
@@ -75,7 +75,7 @@ func replicated(t *testing.T, replicas int) (*redisserver.Replicated, *locktest.
 // While the replicas are there, they acknowledge as requested.
 func TestReplicas_Acknowledge(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 2)
+	r, b := startReplicated(t, 2)
 	for name, acks := range map[string]core.Acks{
 		"none": core.AcksNone, "one": core.Acks(1), "two": core.Acks(2), "majority": core.AcksMajority, "all": core.AcksAll,
 	} {
@@ -106,7 +106,7 @@ func TestReplicas_Acknowledge(t *testing.T) {
 // lock. Clients without acknowledgements go on, and clients that ask for fewer replicas succeed.
 func TestReplicas_ShortfallIsUndone(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 2)
+	r, b := startReplicated(t, 2)
 	all := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
 	majority := b.Locks(core.WithReplicaAcks(core.AcksMajority, 2*time.Second))
 	b.Warm(all)
@@ -144,7 +144,7 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 // error and goes on in the background until enough do. It is executed once.
 func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 1)
+	r, b := startReplicated(t, 1)
 	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
 	sem, latch, pool := locks.PlainSemaphore("sem"), locks.CountDownLatch("latch"), locks.Semaphore("pool", 0)
 	replica := r.Replicas[0].Client()
@@ -228,7 +228,7 @@ func TestReplicas_QuestionIsRefused(t *testing.T) {
 // A replica that is gone may become the next master, so it still counts.
 func TestReplicas_GoneReplicasCount(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 2)
+	r, b := startReplicated(t, 2)
 	all := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
 	two := b.Locks(core.WithReplicaAcks(core.Acks(2), ackTime))
 	majority := b.Locks(core.WithReplicaAcks(core.AcksMajority, ackTime))
@@ -280,7 +280,7 @@ func TestReplicas_MoreThanExist(t *testing.T) {
 // A new replica counts within a second.
 func TestReplicas_NewReplicasCount(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 1)
+	r, b := startReplicated(t, 1)
 	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
 	b.Warm(locks)
 	late := r.Add()
@@ -300,7 +300,7 @@ func TestReplicas_NewReplicasCount(t *testing.T) {
 // it.
 func TestReplicas_HoldIsLostWithoutAcknowledgements(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 1)
+	r, b := startReplicated(t, 1)
 	watchdog := locktest.Unhurried(4500 * time.Millisecond)
 	seen := &locktest.Renewals{}
 	locks := b.Locks(core.WithWatchdog(watchdog), core.WithReplicaAcks(core.AcksAll, 100*time.Millisecond), core.WithObserver(seen.Observer()))
@@ -335,7 +335,7 @@ func TestReplicas_HoldIsLostWithoutAcknowledgements(t *testing.T) {
 // If too few replicas acknowledge a Refresh or a re-entry, the hold keeps its old deadline.
 func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 1)
+	r, b := startReplicated(t, 1)
 	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
 	lock := locks.Lock("k")
 	ctx, hold := locktest.MustAcquire(t, t.Context(), lock, core.LeaseTime(time.Minute))
@@ -358,7 +358,7 @@ func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
 // The lock is not handed off: replicas acknowledge the command of every holder.
 func TestReplicas_NoHandOff(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 1)
+	r, b := startReplicated(t, 1)
 	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
 	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 	next := make(chan error, 1)
@@ -377,7 +377,7 @@ func TestReplicas_NoHandOff(t *testing.T) {
 // The wait time bounds the wait for replicas.
 func TestReplicas_WithinTheWaitTime(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 1)
+	r, b := startReplicated(t, 1)
 	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, 3*time.Second))
 	b.Warm(locks)
 	r.Replicas[0].Stop()
@@ -412,7 +412,7 @@ func TestReplicas_OnePipeline(t *testing.T) {
 // If WAIT is refused or has no answer, the lock is not acquired, and nothing is left behind.
 func TestReplicas_WaitWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	r, b := replicated(t, 1)
+	r, b := startReplicated(t, 1)
 	proxy, rdb := faultproxy.Around(t, r.Master.Client())
 	locks := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.Acks(1), 2*time.Second))
 	b.Warm(locks)

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// pretended runs a test in a bubble on an embedded Redis that pretends to have replicas.
-func pretended(t *testing.T, body func(t *testing.T, srv *redistest.Server, b *locktest.Redis)) {
+// pretendReplicas runs a test in a bubble on an embedded Redis that pretends to have replicas.
+func pretendReplicas(t *testing.T, body func(t *testing.T, srv *redistest.Server, b *locktest.Redis)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.New(t)
@@ -25,7 +25,7 @@ func pretended(t *testing.T, body func(t *testing.T, srv *redistest.Server, b *l
 // The client waits for replicas exactly as long as configured, and never longer than the wait time.
 func TestReplicas_TimeOfAShortfall(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
+	pretendReplicas(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(3, 3)
 		locks := b.Locks(core.WithReplicaAcks(core.AcksMajority, 2*time.Second))
 		b.Warm(locks)
@@ -54,7 +54,7 @@ func TestReplicas_TimeOfAShortfall(t *testing.T) {
 // client does not take Redis for silent.
 func TestReplicas_OtherCallersDoNotWait(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
+	pretendReplicas(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(1, 1)
 		locks := b.Locks(core.WithReplicaAcks(core.AcksAll, 2900*time.Millisecond))
 		beside := b.Locks()
@@ -85,7 +85,7 @@ func TestReplicas_OtherCallersDoNotWait(t *testing.T) {
 // goes on if a renewal is acknowledged before. If it is lost, the client frees the lock that the master has renewed.
 func TestReplicas_OnlyAcknowledgedRenewalsCount(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
+	pretendReplicas(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(2, 2)
 		seen := &locktest.Renewals{}
 		locks := b.Locks(core.WithReplicaAcks(core.AcksAll, time.Second), core.WithObserver(seen.Observer()))
@@ -114,7 +114,7 @@ func TestReplicas_OnlyAcknowledgedRenewalsCount(t *testing.T) {
 // waiter.
 func TestReplicas_WaitersTakeTurns(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
+	pretendReplicas(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(1, 1)
 		proxy, rdb := faultproxy.Around(t, b.Client)
 		locks := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second))
@@ -145,7 +145,7 @@ func TestReplicas_WaitersTakeTurns(t *testing.T) {
 // If the caller leaves after Redis has executed its script, the client clears the lock up.
 func TestReplicas_CallerLeaves(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
+	pretendReplicas(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(1, 0)
 		locks := b.Locks(core.WithReplicaAcks(core.AcksAll, 2*time.Second))
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -162,7 +162,7 @@ func TestReplicas_CallerLeaves(t *testing.T) {
 // A script that Redis has forgotten is sent in full, and acknowledged.
 func TestReplicas_ScriptIsSentAgain(t *testing.T) {
 	t.Parallel()
-	pretended(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
+	pretendReplicas(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
 		srv.Replicas(1, 1)
 		locks := b.Locks(core.WithReplicaAcks(core.AcksAll, time.Second))
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))

@@ -20,19 +20,20 @@ var lost = []locktest.Fault{locktest.DropReply, locktest.DropRequest}
 // A life performs the operations of a kind on "pool" through a client that loses one command. It checks after each
 // operation that Redis has the counts that the holder expects.
 type life struct {
-	run  func(b *locktest.Redis, locks *core.Client, renewals *locktest.Renewals)
-	opts []core.Option
-	left []string // the keys that stay
+	run     func(b *locktest.Redis, locks *core.Client, renewals *locktest.Renewals)
+	scripts int // without a fault, at least
+	opts    []core.Option
+	left    []string // the keys that stay
 }
 
 var lives = map[string]life{
-	"reentrant": {run: reentrantLife},
-	"read":      {run: readersLife},
-	"write":     {run: writersLife},
-	"multi":     {run: multiLife},
-	"permit":    {run: permitLife, left: []string{"pool", "{pool}:interlock_ops"}},
-	"semaphore": {run: plainLife, left: []string{"pool", "{pool}:interlock_ops"}},
-	"latch":     {run: latchLife, left: []string{"{pool}:interlock_ops"}},
+	"reentrant": {run: reentrantLife, scripts: 6},
+	"read":      {run: readersLife, scripts: 6},
+	"write":     {run: writersLife, scripts: 6},
+	"multi":     {run: multiLife, scripts: 2},
+	"permit":    {run: permitLife, scripts: 10, left: []string{"pool", "{pool}:interlock_ops"}},
+	"semaphore": {run: plainLife, scripts: 7, left: []string{"pool", "{pool}:interlock_ops"}},
+	"latch":     {run: latchLife, scripts: 4, left: []string{"{pool}:interlock_ops"}},
 }
 
 // Every command of a life is lost once, as a request or as a reply. No operation fails, and no key is left after a
@@ -57,7 +58,7 @@ func TestLostReplies_AtEveryStep(t *testing.T) {
 // TestLostReplies_BesideRenewals is TestLostReplies_AtEveryStep with a lease that the watchdog renews.
 func TestLostReplies_BesideRenewals(t *testing.T) {
 	t.Parallel()
-	renewed := life{run: renewedLife, opts: []core.Option{core.WithWatchdog(6 * time.Second)}}
+	renewed := life{run: renewedLife, scripts: 6, opts: []core.Option{core.WithWatchdog(6 * time.Second)}}
 	var onServers []locktest.Subtest // they wait two seconds for each renewal
 	for _, f := range lost {
 		locktest.ParallelBubble(t, f.Name, func(t *testing.T, b *locktest.Redis) { loseEach(t, b, renewed, f) })
@@ -69,8 +70,12 @@ func TestLostReplies_BesideRenewals(t *testing.T) {
 // loseEach runs a life once for each of its scripts, and loses that script.
 func loseEach(t *testing.T, b *locktest.Redis, l life, f locktest.Fault) {
 	t.Helper()
-	for nth, hit := 1, true; hit; nth++ {
-		hit = loseOne(t, b, l, f, nth)
+	nth := 1
+	for loseOne(t, b, l, f, nth) {
+		nth++
+	}
+	if lost := nth - 1; lost < l.scripts {
+		t.Errorf("%d scripts were lost, want at least %d", lost, l.scripts)
 	}
 }
 
