@@ -61,20 +61,28 @@ func TestAcquire_WaitZeroWhileOthersWait(t *testing.T) {
 
 func TestAcquire_WaitTimeIsAnUpperBound(t *testing.T) {
 	t.Parallel()
-	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		b.Take("k", locktest.Stranger, time.Hour)
-		for _, wait := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 3 * time.Second, time.Minute} {
-			start := time.Now()
-			_, _, err := b.Locks().Lock("k").Acquire(t.Context(), core.WaitTime(wait))
-			locktest.WantErr(t, err, core.ErrNotAcquired)
-			if got := time.Since(start); got < wait || got > wait+time.Millisecond {
-				t.Errorf("WaitTime(%s): returned after %s, want the wait time", wait, got)
+	for name, names := range map[string][]string{"one_name": {"k"}, "several_names": {"a", "k", "z"}} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			lock := b.Locks().MultiLock(names...)
+			for _, wait := range []time.Duration{
+				time.Millisecond, 20 * time.Millisecond, 49 * time.Millisecond, 60 * time.Millisecond, 300 * time.Millisecond,
+				2 * time.Second, 3 * time.Second, time.Minute,
+			} {
+				start := time.Now()
+				_, _, err := lock.Acquire(t.Context(), core.WaitTime(wait))
+				locktest.WantErr(t, err, core.ErrNotAcquired)
+				if took := time.Since(start); took < wait || took > wait+time.Millisecond {
+					t.Errorf("WaitTime(%s): returned after %s, want the wait time", wait, took)
+				}
+				if e := locktest.NotAcquired(t, err); e.Key != "k" || e.Cause != nil || e.Waited < wait || e.BlockedBy != locktest.Stranger {
+					t.Errorf("WaitTime(%s): got %+v, want a refusal by the stranger after the wait time", wait, e)
+				}
+				locktest.Pass(time.Millisecond) // freeing the keys does not delay the end of the wait
+				b.WantGone("a", "z")
 			}
-			if e := locktest.NotAcquired(t, err); e.Cause != nil || e.Waited < wait || e.BlockedBy != locktest.Stranger {
-				t.Errorf("WaitTime(%s): got %+v", wait, e)
-			}
-		}
-	})
+		})
+	}
 }
 
 func TestAcquire_WithoutWaitTimeWaitsUntilTheContextEnds(t *testing.T) {

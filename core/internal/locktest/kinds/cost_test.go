@@ -176,12 +176,14 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 		do      func(context.Context, *core.Client, func()) error
 		holders int32
 		most    float64 // scripts
+		gone    bool    // the key, at the end
 	}{
-		"read":          {inside(func(c *core.Client) core.Lock { return c.ReadLock("k") }), callers, 2.5},
-		"write":         {inside(func(c *core.Client) core.Lock { return c.WriteLock("k") }), 1, 2.5},
-		"one permit":    {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock }), 1, 4}, // a caller that gets a permit makes two others attempt
-		"seven permits": {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 7).Lock }), 7, 3},
-		"semaphore":     {sevenPermits, 7, 4}, // one script is for TrySetPermits
+		"reentrant":     {inside(func(c *core.Client) core.Lock { return c.Lock("k") }), 1, 2.5, true},
+		"read":          {inside(func(c *core.Client) core.Lock { return c.ReadLock("k") }), callers, 2.5, true},
+		"write":         {inside(func(c *core.Client) core.Lock { return c.WriteLock("k") }), 1, 2.5, true},
+		"one permit":    {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock }), 1, 4, false}, // a caller that gets a permit makes two others attempt
+		"seven permits": {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 7).Lock }), 7, 3, false},
+		"semaphore":     {sevenPermits, 7, 4, false}, // one script is for TrySetPermits
 	} {
 		locktest.ParallelEachRedis(t, name, func(t *testing.T, b *locktest.Redis) {
 			locks, sent := b.Counted(locktest.Patient)
@@ -205,6 +207,9 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 				t.Errorf("got %.2f scripts per acquisition, want at most %.2f", each, tt.most)
 			}
 			locktest.WantSame(t, "stats", locks.Stats(), core.Stats{})
+			if tt.gone {
+				b.WantGone("k")
+			}
 		})
 	}
 }

@@ -81,27 +81,6 @@ func TestMultiLock_AllOrNothing(t *testing.T) {
 	}
 }
 
-func TestMultiLock_WaitTimeIsAnUpperBound(t *testing.T) {
-	t.Parallel()
-	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
-		b.Take("b", locktest.Stranger, time.Hour)
-		locks := b.Locks()
-		for _, wait := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 49 * time.Millisecond, 60 * time.Millisecond, 2 * time.Second} {
-			start := time.Now()
-			_, _, err := locks.MultiLock("a", "b", "c").Acquire(t.Context(), core.WaitTime(wait))
-			locktest.WantErr(t, err, core.ErrNotAcquired)
-			if e := locktest.NotAcquired(t, err); e.Key != "b" || e.BlockedBy != locktest.Stranger {
-				t.Errorf("WaitTime(%s): got %+v", wait, e)
-			}
-			if took := time.Since(start); took > wait+time.Millisecond {
-				t.Errorf("WaitTime(%s): returned after %s", wait, took)
-			}
-			locktest.Pass(time.Millisecond) // freeing the keys does not delay the end of the wait
-			b.WantGone("a", "c")
-		}
-	})
-}
-
 // A slow Redis has refused the keys together. The wait ends while the client attempts them one by one.
 func TestMultiLock_WaitEndsDuringAnAttempt(t *testing.T) {
 	t.Parallel()

@@ -13,5 +13,5 @@
 //	It passes the lock on, in memory                   | TestRun_IsReleasedOnce, TestRun_OfFixedLeases
 //	It hands the lock off, by one script               | TestHandOff_IsOneScriptWithoutMessage, TestHandOff_Unanswered
 //	The lock is handed off instead if                  | TestRun_EndsWhenRedisHasToBeAsked, TestRun_EndsWithACommandWithoutAnAnswer, TestRun_EndsWithADoubt
-//	Callers of one client that wait for one key        | TestQueue_OneContenderPerProcessAndKey, TestQueue_CommandsPerAcquisitionAreConstant, TestQueue_WaitersCostNoConnections
+//	Callers of one client that wait for one key        | TestQueue_OneContenderPerProcessAndKey, TestQueue_WaitersCostNoConnections
 package turns

@@ -97,37 +97,6 @@ func TestQueue_OneContenderPerProcessAndKey(t *testing.T) {
 	})
 }
 
-func TestQueue_CommandsPerAcquisitionAreConstant(t *testing.T) {
-	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		locks, sent := b.Counted()
-		b.Warm(locks)
-		const callers, rounds = 100, 5
-		before := sent.Hits()
-		var group sync.WaitGroup
-		var held atomic.Int32
-		for range callers {
-			group.Go(func() {
-				for range rounds {
-					err := locks.Lock("k").Do(t.Context(), func(context.Context) error {
-						if held.Add(1) != 1 {
-							t.Error("two holders")
-						}
-						held.Add(-1)
-						return nil
-					})
-					locktest.WantOK(t, err)
-				}
-			})
-		}
-		group.Wait()
-		if got := float64(sent.Hits()-before) / (callers * rounds); got > 2.5 {
-			t.Errorf("got %.2f scripts per acquisition, want at most 2.5", got)
-		}
-		b.WantGone("k")
-	})
-}
-
 func TestQueue_CancelledWaiterLeavesNothingAndCannotWin(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
