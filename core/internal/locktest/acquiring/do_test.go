@@ -17,10 +17,13 @@ func TestDo_WithoutAFunctionIsInvalid(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
-		for name, l := range map[string]core.Lock{
-			"reentrant": locks.Lock("a"), "fenced": locks.FencedLock("b"), "spin": locks.SpinLock("c"),
-			"multi": locks.MultiLock("d", "e"), "multi of one": locks.MultiLock("f"),
-		} {
+		all := map[string]core.Lock{"multi of one": locks.MultiLock("one")}
+		for _, kind := range locktest.KindsOnOneServer() {
+			if kind.Lock != nil {
+				all[kind.Name] = kind.On(locks, kind.Name)
+			}
+		}
+		for name, l := range all {
 			err := l.Do(t.Context(), nil)
 			locktest.WantErr(t, err, core.ErrInvalid)
 			if err == nil || !strings.Contains(err.Error(), "Do without a function") {

@@ -38,17 +38,17 @@ func TestNotAcquiredError_OwnHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
-		for name, tt := range map[string]struct{ outer, inner core.Lock }{
-			"plain":               {locks.Lock("plain"), locks.Lock("plain")},
-			"fenced":              {locks.FencedLock("fenced"), locks.FencedLock("fenced")},
-			"spin":                {locks.SpinLock("spin"), locks.SpinLock("spin")},
-			"fair":                {locks.FairLock("fair"), locks.FairLock("fair")},
-			"write inside read":   {locks.ReadLock("rw"), locks.WriteLock("rw")},
-			"read inside write":   {locks.WriteLock("wr"), locks.ReadLock("wr")},
-			"semaphore":           {locks.Semaphore("permits", 1).Lock, locks.Semaphore("permits", 1).Lock},
+		type nested struct{ outer, inner core.Lock }
+		all := map[string]nested{
 			"one of several keys": {locks.Lock("several"), locks.MultiLock("free", "several")},
 			"several keys":        {locks.MultiLock("a", "b"), locks.Lock("b")},
-		} {
+		}
+		for _, kind := range locktest.KindsOnOneServer() {
+			if kind.Lock != nil {
+				all[kind.Name] = nested{kind.On(locks, kind.Name), kind.Rival([]*core.Client{locks}, kind.Name)}
+			}
+		}
+		for name, tt := range all {
 			_, hold := locktest.MustAcquire(t, t.Context(), tt.outer, core.LeaseTime(time.Hour))
 			_, _, err := tt.inner.Acquire(context.Background(), core.WaitTime(0))
 			wantOwnHold(t, name+", without a wait", err, true)

@@ -207,21 +207,17 @@ func clears(t *testing.T) faultproxy.Match {
 func TestBehindGhost_OfEachKind(t *testing.T) {
 	t.Parallel()
 	type lockOf = func(*core.Client, string) core.Lock
-	permits := func(n int) lockOf {
-		return func(c *core.Client, key string) core.Lock { return c.Semaphore(key, n).Lock }
+	cases := map[string][2]lockOf{
+		"two writers":    {(*core.Client).WriteLock, (*core.Client).WriteLock},
+		"several":        {locktest.MultiLockOf, (*core.Client).Lock},
+		"one of several": {(*core.Client).Lock, locktest.MultiLockOf},
 	}
-	for name, kinds := range map[string][2]lockOf{
-		"reentrant":             {(*core.Client).Lock, (*core.Client).Lock},
-		"fenced":                {(*core.Client).FencedLock, (*core.Client).FencedLock},
-		"spin":                  {(*core.Client).SpinLock, (*core.Client).SpinLock},
-		"fair":                  {(*core.Client).FairLock, (*core.Client).FairLock},
-		"a reader and a writer": {(*core.Client).ReadLock, (*core.Client).WriteLock},
-		"a writer and a reader": {(*core.Client).WriteLock, (*core.Client).ReadLock},
-		"two writers":           {(*core.Client).WriteLock, (*core.Client).WriteLock},
-		"several":               {locktest.MultiLockOf, (*core.Client).Lock},
-		"one of several":        {(*core.Client).Lock, locktest.MultiLockOf},
-		"permits":               {permits(1), permits(1)},
-	} {
+	for _, kind := range locktest.KindsOnOneServer() {
+		if kind.Lock != nil {
+			cases[kind.Name] = [2]lockOf{kind.On, func(c *core.Client, key string) core.Lock { return kind.Rival([]*core.Client{c}, key) }}
+		}
+	}
+	for name, kinds := range cases {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			locks, proxy := b.BehindAProxy()
 			stays := proxy.AnswerError(clears(t), "NOPERM not now")
