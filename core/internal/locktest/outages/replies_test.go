@@ -102,31 +102,40 @@ var unhurried = []core.AcquireOption{core.WaitTime(30 * time.Second), core.Lease
 
 // reentrantLife has a fixed lease: acquire, re-entry, inner release, refresh, release to a waiter, release.
 func reentrantLife(b *locktest.Redis, locks *core.Client, _ *locktest.Renewals) {
-	passOn(b, locks, func(ctx context.Context, outer *core.Hold) {
-		locktest.Must(b.T, outer.Refresh(ctx, 20*time.Second))
-		b.WantCount(outer, "1")
-	}, unhurried...)
+	ctx, outer, inner := enterTwice(b, locks, unhurried...)
+	releaseInner(b, outer, inner)
+	locktest.Must(b.T, outer.Refresh(ctx, 20*time.Second))
+	b.WantCount(outer, "1")
+	passOn(b, locks, outer, unhurried...)
 }
 
 // renewedLife is reentrantLife with a renewal by the watchdog instead of the refresh.
 func renewedLife(b *locktest.Redis, locks *core.Client, renewals *locktest.Renewals) {
-	passOn(b, locks, func(_ context.Context, outer *core.Hold) {
-		before := renewals.Good()
-		locktest.Eventually(b.T, "renewed", func() bool { return renewals.Good() > before })
-		b.WantCount(outer, "1")
-	}, unhurried[:1]...)
+	_, outer, inner := enterTwice(b, locks, unhurried[:1]...)
+	before := renewals.Good()
+	locktest.Eventually(b.T, "renewed", func() bool { return renewals.Good() > before })
+	b.WantCount(outer, "2")
+	releaseInner(b, outer, inner)
+	passOn(b, locks, outer, unhurried[:1]...)
 }
 
-func passOn(b *locktest.Redis, locks *core.Client, extend func(ctx context.Context, outer *core.Hold), opts ...core.AcquireOption) {
+func enterTwice(b *locktest.Redis, locks *core.Client, opts ...core.AcquireOption) (ctx context.Context, outer, inner *core.Hold) {
 	lock := locks.Lock(locktest.Pool)
-	ctx, outer := locktest.MustAcquire(b.T, context.Background(), lock, opts...)
+	ctx, outer = locktest.MustAcquire(b.T, context.Background(), lock, opts...)
 	b.WantCount(outer, "1")
-	_, inner := locktest.MustAcquire(b.T, ctx, lock, opts...)
+	_, inner = locktest.MustAcquire(b.T, ctx, lock, opts...)
 	b.WantCount(outer, "2")
+	return ctx, outer, inner
+}
+
+func releaseInner(b *locktest.Redis, outer, inner *core.Hold) {
 	locktest.MustRelease(b.T, inner)
 	b.WantCount(outer, "1")
-	extend(ctx, outer)
-	next := locktest.GoAcquire(context.Background(), lock, opts...)
+}
+
+// passOn releases the lock to a waiter, which releases it.
+func passOn(b *locktest.Redis, locks *core.Client, outer *core.Hold, opts ...core.AcquireOption) {
+	next := locktest.GoAcquire(context.Background(), locks.Lock(locktest.Pool), opts...)
 	locktest.AwaitWaiters(b.T, locks, 1)
 	locktest.MustRelease(b.T, outer)
 	hold := locktest.Got(b.T, next).Hold
