@@ -359,7 +359,7 @@ func TestFair_NotesFromTheFuture(t *testing.T) {
 		_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"))
 		dieWaiting(b, "k", 2)
 		later := time.Now().Add(time.Hour).UnixMilli()
-		for _, name := range append(b.Queued("k"), "left") {
+		for _, name := range append(b.Queued("k"), "told") {
 			locktest.Must(t, b.HSet(t.Context(), fairNotes("k"), name, fmt.Sprintf("%d ", later)).Err())
 		}
 		_, got := b.JoinQueue(t.Context(), b.Locks(), "k")
