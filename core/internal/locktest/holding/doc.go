@@ -17,7 +17,7 @@
 //	If a Hold is garbage-collected                                      | TestLeak_StopsRenewingAndIsReported, TestLeak_NotWhileAContextIsAlive
 //	Shut down in order                                                  | TestClose_WaitsForHoldsAndTheirRelease, TestClose_LeavesTheKeysOfHoldsThatDoNotEnd, TestClose_ReleaseUnderWay
 //	Exclusion of code that ignores its context                          | TestHold_PausedProcess
-//	All held locks of a client share                                   | TestWatchdog_TenThousandLocks, TestHold_Memory, TestClient_LeaksNothing
+//	All held locks of a client share                                    | TestWatchdog_TenThousandLocks, TestHold_Memory, TestClient_LeaksNothing
 //	Renewals that are due at the same time                              | TestWatchdog_TenThousandLocks
 //	the first panic of each function of an observer                     | TestObservers_PanicIsReportedOnce
 package holding

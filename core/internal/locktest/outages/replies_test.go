@@ -55,7 +55,7 @@ func TestLostReplies_AtEveryStep(t *testing.T) {
 	}
 }
 
-// TestLostReplies_BesideRenewals is TestLostReplies_AtEveryStep with a lease that the watchdog renews.
+// TestLostReplies_BesideRenewals does the same as TestLostReplies_AtEveryStep with a lease that the watchdog renews.
 func TestLostReplies_BesideRenewals(t *testing.T) {
 	t.Parallel()
 	renewed := life{run: renewedLife, scripts: 6, opts: []core.Option{core.WithWatchdog(6 * time.Second)}}
@@ -100,7 +100,8 @@ func loseOne(t *testing.T, b *locktest.Redis, l life, f locktest.Fault, nth int)
 // unhurried are options that give an operation enough time beside a fault.
 var unhurried = []core.AcquireOption{core.WaitTime(30 * time.Second), core.LeaseTime(time.Minute)}
 
-// reentrantLife has a fixed lease: acquire, re-entry, inner release, refresh, release to a waiter, release.
+// reentrantLife acquires a lock with a fixed lease, re-enters it, releases the inner hold, refreshes the lease, releases
+// the lock to a waiter, and releases it again.
 func reentrantLife(b *locktest.Redis, locks *core.Client, _ *locktest.Renewals) {
 	ctx, outer, inner := enterTwice(b, locks, unhurried...)
 	releaseInner(b, outer, inner)
@@ -109,7 +110,7 @@ func reentrantLife(b *locktest.Redis, locks *core.Client, _ *locktest.Renewals) 
 	passOn(b, locks, outer, unhurried...)
 }
 
-// renewedLife is reentrantLife with a renewal by the watchdog instead of the refresh.
+// renewedLife does the same as reentrantLife with a renewal by the watchdog instead of the refresh.
 func renewedLife(b *locktest.Redis, locks *core.Client, renewals *locktest.Renewals) {
 	_, outer, inner := enterTwice(b, locks, unhurried[:1]...)
 	before := renewals.Good()
