@@ -49,10 +49,7 @@ func (c *holdContext) String() string {
 
 // innermost returns the nearest hold on the way up from ctx.
 func innermost(ctx context.Context) *holdContext {
-	h, ok := ctx.Value(ContextKey).(*holdContext)
-	if !ok {
-		return nil
-	}
+	h, _ := ctx.Value(ContextKey).(*holdContext)
 	return h
 }
 

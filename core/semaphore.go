@@ -61,7 +61,7 @@ func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error)
 	if err := s.checkManual("TrySetPermits", permits); err != nil {
 		return false, err
 	}
-	return count{s.Lock}.trySet(ctx, "TrySetPermits", permits)
+	return count{s.Lock}.trySet(ctx, permits)
 }
 
 // checkManual refuses to change a number that the next acquisition would change back.
@@ -189,7 +189,7 @@ func (s PlainSemaphore) Release(ctx context.Context, n int) error {
 
 // TrySetPermits is like [Semaphore.TrySetPermits].
 func (s PlainSemaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
-	return s.trySet(ctx, "TrySetPermits", permits)
+	return s.trySet(ctx, permits)
 }
 
 // AddPermits changes the number of free permits by n, which may be negative. Otherwise it is like
@@ -224,12 +224,10 @@ func (s PlainSemaphore) Available(ctx context.Context) (int, error) {
 	return counts.Left, err
 }
 
-// counted is the count of a semaphore or a latch.
+// count is the count of a semaphore or a latch.
 type count struct{ lock Lock }
 
-// operate executes an operation once, however often it is sent, even if ctx is done. It reports whether the operation
-// changed the count. Without an answer the operation goes on in the background. If Redis refused it for good, it does
-// not. The error distinguishes the two cases.
+// operate executes an operation on the count, as Execute of package counting does.
 func (c count) operate(ctx context.Context, what string, n int) (changed bool, err error) {
 	key, err := c.lock.admit()
 	if err != nil {
@@ -257,8 +255,8 @@ func (c count) change(ctx context.Context, what, method string, n int) error {
 	return err
 }
 
-func (c count) trySet(ctx context.Context, method string, n int) (bool, error) {
-	if err := checkCount(method, n, 0); err != nil {
+func (c count) trySet(ctx context.Context, n int) (bool, error) {
+	if err := checkCount("TrySetPermits", n, 0); err != nil {
 		return false, err
 	}
 	return c.operate(ctx, "set", n)

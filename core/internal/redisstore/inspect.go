@@ -13,13 +13,12 @@ type Found struct {
 	Absent bool          // neither the key nor a queue of it exists
 	TTL    time.Duration // as PTTL returns it; for permits the rest of the lease that expires first
 
-	Holders  []FoundHolder // no more than MostFound
-	Held     int           // the number of all holders
-	Waiters  []string      // in the queue of a fair lock, the next one first; no more than MostFound
-	Waiting  int           // the number of all waiters
-	Token    int64         // the last token drawn; 0: none
-	Left     int64         // available permits, or the count of a latch
-	Countish bool          // Left is set
+	Holders []FoundHolder // no more than MostFound
+	Held    int           // the number of all holders
+	Waiters []string      // in the queue of a fair lock, the next one first; no more than MostFound
+	Waiting int           // the number of all waiters
+	Token   int64         // the last token drawn; 0: none
+	Left    int64         // available permits, or the count of a latch
 }
 
 // FoundHolder is one holder of a lock.
@@ -64,7 +63,6 @@ func readFound(key string, reply any) (Found, error) {
 		r.ok = r.ok && waiters.ok
 	}
 	f.Token = r.integer()
-	f.Countish = len(r.rest) > 0 && r.rest[0] != ""
 	f.Left = r.integer()
 	if !r.ok {
 		return Found{}, unexpected("inspect", reply)

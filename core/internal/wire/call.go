@@ -89,7 +89,9 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (reply any, fate Fate,
 		return c.cmd.Cmd.Val(), Answered, nil
 	}
 	fate = FateOf(err)
-	c.alert(fate, err)
+	if c.node != nil && fate != Answered && !errors.Is(err, ErrSilent) {
+		c.node.health.rouse()
+	}
 	if c.redis.away(err) {
 		err = &redirectLoopError{err}
 	}
@@ -210,15 +212,6 @@ func (c *Call) again(verb string, body any, asking bool) {
 // away reports whether the answer redirects to another node of the Cluster, which has the key or receives
 // its slot.
 func (r *Redis) away(err error) bool { return r.cluster != nil && MeaningOf(err) == MeansElsewhere }
-
-// alert wakes the watch over the node after a call without an answer.
-func (c *Call) alert(fate Fate, err error) {
-	switch {
-	case c.node == nil, fate == Answered:
-	case !errors.Is(err, ErrSilent):
-		c.node.health.rouse()
-	}
-}
 
 // Together sends calls to one node in one pipeline of the hooks and waits for their answers. After that,
 // Wait of each call returns its answer and follows its OnHang. Together sends the calls even while the

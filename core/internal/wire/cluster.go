@@ -214,8 +214,11 @@ func (f *flight) land(err error) {
 	})
 }
 
+// askFunc asks a Cluster something, through a client that obeys its context.
+type askFunc = func(ctx context.Context, probe *redis.ClusterClient) error
+
 // reachBy waits for the flight, but not longer than limit.
-func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
+func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask askFunc) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
 	defer cancel()
 	f := c.reaching(ask)
@@ -231,7 +234,7 @@ func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask func(ctx con
 }
 
 // reaching returns the flight under way, or a new one.
-func (c *cluster) reaching(ask func(ctx context.Context, probe *redis.ClusterClient) error) *flight {
+func (c *cluster) reaching(ask askFunc) *flight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.flight != nil {
@@ -249,7 +252,7 @@ func (c *cluster) reaching(ask func(ctx context.Context, probe *redis.ClusterCli
 
 // fly contacts the Cluster. It also connects to the addresses of the caller's client, because go-redis
 // may take long to find out that none of them is alive.
-func (c *cluster) fly(f *flight, ask func(ctx context.Context, probe *redis.ClusterClient) error) {
+func (c *cluster) fly(f *flight, ask askFunc) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	var asking sync.WaitGroup
 	asking.Go(func() {
@@ -277,7 +280,7 @@ func (c *cluster) probe() *redis.ClusterClient {
 	return redis.NewClusterClient(&opts)
 }
 
-func (c *cluster) reach(ctx context.Context, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
+func (c *cluster) reach(ctx context.Context, ask askFunc) error {
 	probe := c.probe()
 	defer probe.Close() //nolint:errcheck // it carries no commands
 	if err := ask(ctx, probe); err != nil {

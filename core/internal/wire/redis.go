@@ -109,9 +109,6 @@ func (r *Redis) Failover() bool {
 	return single && client.Options().Addr == "FailoverClient" // the name that go-redis gives it
 }
 
-// Clustered reports whether keys live on the nodes of a Cluster.
-func (r *Redis) Clustered() bool { return r.cluster != nil }
-
 // Era returns a number that changes when all earlier connections should be replaced; see [Redis].
 func (r *Redis) Era() int64 { return r.era.Load() }
 
@@ -171,7 +168,7 @@ func (r *Redis) Reached() bool { return r.cluster == nil || r.cluster.reached.Lo
 // its context, and loads the slots. Before that go-redis has no slots and would try every node for
 // as long as the caller's client allows. Reach takes many round trips and gives up when no node answers.
 // Outside a Cluster it does nothing.
-func (r *Redis) Reach(ctx context.Context, limit time.Time, ask func(ctx context.Context, probe *redis.ClusterClient) error) error {
+func (r *Redis) Reach(ctx context.Context, limit time.Time, ask askFunc) error {
 	if r.Reached() {
 		return nil
 	}
