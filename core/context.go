@@ -49,7 +49,10 @@ func (c *holdContext) String() string {
 
 // innermost returns the nearest hold on the way up from ctx.
 func innermost(ctx context.Context) *holdContext {
-	h, _ := ctx.Value(ContextKey).(*holdContext)
+	h, ok := ctx.Value(ContextKey).(*holdContext)
+	if !ok {
+		return nil
+	}
 	return h
 }
 
