@@ -52,7 +52,7 @@ func newClient(cfg config) *Client {
 // startOn sets the store and starts the background work.
 func (c *Client) startOn(store *redisstore.Store) {
 	c.store, c.kinds, c.oneScript = store, store.Kinds(), store.SameSlot
-	c.sender = &resend.Sender{Timeout: c.cfg.backendTimeout, Closing: c.closing, GaveUp: store.GaveUp}
+	c.sender = &resend.Sender{Timeout: c.cfg.backendTimeout, Closing: c.closing, Ended: c.life.Done(), GaveUp: store.GaveUp}
 	c.watchdog = lease.NewWatchdog(lease.Config{
 		Start: time.Now(), TTL: c.cfg.watchdog, Timeout: c.cfg.renewTimeout(), Landing: reaper.SettleTime,
 		Renewer: store, Spawn: c.spawn, Over: failure.LeaseExpired, Gone: failure.NotMine,
@@ -190,7 +190,8 @@ func (c *Client) Stats() Stats {
 // freed under a running handler. Close does not close the Redis client given to [New].
 //
 // Close waits for commands on their way, such as a release, even if ctx is done. If Redis is silent, that takes
-// a few backend timeouts. If Redis answers slowly, each of these commands may take up to eight.
+// a few backend timeouts. If Redis answers slowly, each of these commands may take up to eight. After that Close
+// cuts them off.
 //
 // Shut down in this order: the server, the Client, the Redis client. The Shutdown of a server waits for its handlers.
 // To make handlers that wait for a lock return, call Close at the same time as Shutdown. If holds were left, Close
@@ -205,7 +206,7 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-c.watchdog.Drained():
 	case <-ctx.Done():
 		err = c.leaveHolds(ctx)
-		<-c.watchdog.Drained() // releases that have begun are bounded
+		c.holdings.AwaitOperations(c.sender.CallLimit(time.Now()))
 	}
 	c.drainReaper(ctx)
 	c.endWork()

@@ -155,14 +155,17 @@ func (a *attempt) run(ctx context.Context) (*holding.Holder, error) {
 	if !a.wish.MayWait() || a.wish.under != nil || a.wish.Kind.Shares == redisstore.Limited && !a.in.Queues.Waited(a.key) {
 		a.state = alone
 	}
+	defer a.stopTimer()
+	defer func() {
+		if a.state != over { // an error, or a hook that ended the goroutine
+			a.leaveQueue()
+		}
+	}()
 	for a.state != over {
 		if err := a.step(ctx); err != nil {
-			a.leaveQueue()
-			a.stopTimer()
 			return nil, err
 		}
 	}
-	a.stopTimer()
 	return a.got, nil
 }
 
@@ -391,7 +394,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 	switch a.now = time.Now(); {
 	case ctx.Err() != nil:
 		return a.busyError(failure.Ended(ctx))
-	case err != nil:
+	case err != nil && (inTime.Err() == nil || !errors.Is(err, inTime.Err())):
 		return err
 	case a.in.Service.Err() != nil:
 		return failure.Closed

@@ -167,7 +167,7 @@ func (o *Holder) beginOperation(ctx context.Context, asked time.Time) (now time.
 	sender := o.in.Sender
 	s, err = o.operations.beginBy(ctx, sender.Operation(asked), sender.Timeout)
 	if err != nil {
-		return asked, s, failure.BecauseOf(err)
+		return asked, s, cmp.Or(o.lease.Loss(), failure.BecauseOf(err)) // if the lock was lost in this time, that is the outcome
 	}
 	now = time.Now()
 	if s.End.IsZero() {

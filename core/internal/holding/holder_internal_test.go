@@ -20,7 +20,7 @@ func TestHolder_Undo(t *testing.T) {
 		defer o.mu.Unlock()
 		return o.count() == 0 && !o.amending
 	}
-	closed := &Holdings{Config{Spawn: func(func(context.Context)) {}}} // nothing runs in the background
+	closed := &Holdings{Config: Config{Spawn: func(func(context.Context)) {}}} // nothing runs in the background
 	for range 20_000 {
 		o := &Holder{in: closed, entering: 1}
 		done := make(chan struct{})
@@ -69,7 +69,7 @@ func TestHoldings_OthersNotified(t *testing.T) {
 				t.Fatal("no subscription is needed")
 			}
 			queues.Subscribe(w, listening{})
-			hs := &Holdings{Config{Queues: queues, Redis: nodes{one: tt.oneNode}}}
+			hs := &Holdings{Config: Config{Queues: queues, Redis: nodes{one: tt.oneNode}}}
 			if got := hs.othersNotified(tt.key, tt.notified); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
@@ -103,7 +103,7 @@ func TestHolder_ReenterSilentNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			silent := func(context.Context, string) error { return failure.Unavailable }
-			o := &Holder{in: &Holdings{Config{FailFast: silent}}}
+			o := &Holder{in: &Holdings{Config: Config{FailFast: silent}}}
 			final, err := o.Reenter(ctx, Entry{})
 			if !final || !errors.Is(err, failure.Unavailable) {
 				t.Errorf("got final %t and %v, want the outcome %v", final, err, failure.Unavailable)

@@ -2,6 +2,7 @@ package holding
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/lease"
@@ -61,7 +62,46 @@ type Config struct {
 }
 
 // Holdings manages the holds of one client.
-type Holdings struct{ Config }
+type Holdings struct {
+	Config
+
+	underWay operationsUnderWay
+}
 
 // New returns Holdings without a hold.
-func New(cfg Config) *Holdings { return &Holdings{cfg} }
+func New(cfg Config) *Holdings {
+	return &Holdings{Config: cfg, underWay: operationsUnderWay{last: make(chan struct{}, 1)}}
+}
+
+// operationsUnderWay counts the operations of holds that may have a command at Redis: releases, refreshes and leaves.
+type operationsUnderWay struct {
+	n       atomic.Int64
+	awaited atomic.Bool
+	last    chan struct{} // receives when the last operation has ended, once the end is awaited
+}
+
+func (u *operationsUnderWay) begin() { u.n.Add(1) }
+
+func (u *operationsUnderWay) end() {
+	if u.n.Add(-1) == 0 && u.awaited.Load() {
+		select {
+		case u.last <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// AwaitOperations waits until no operation of a hold is under way, but not beyond limit: a hook of the Redis client may
+// block for longer.
+func (hs *Holdings) AwaitOperations(limit time.Time) {
+	u, timer := &hs.underWay, time.NewTimer(time.Until(limit))
+	defer timer.Stop()
+	u.awaited.Store(true)
+	for u.n.Load() != 0 {
+		select {
+		case <-u.last:
+		case <-timer.C:
+			return
+		}
+	}
+}

@@ -81,6 +81,8 @@ func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) erro
 		return err
 	}
 	defer o.operations.end()
+	o.in.underWay.begin()
+	defer o.in.underWay.end()
 	o.expectEcho(o.lease.Left(now), d) // the deferred leaveQueue completes this
 	left, err := o.mark(ctx, d, span)
 	switch now := time.Now(); {

@@ -30,6 +30,8 @@ func (o *Holder) refresh(ctx context.Context, h *Hold, ttl time.Duration) error 
 		return err
 	}
 	defer o.operations.end()
+	o.in.underWay.begin()
+	defer o.in.underWay.end()
 	if h.ended.Load() {
 		return o.endCause() // released before this turn: the next caller may have the lock
 	}

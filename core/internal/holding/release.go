@@ -89,6 +89,8 @@ func (o *Holder) release(ctx context.Context, h *Hold, now time.Time) (handed bo
 		return false, err
 	}
 	defer o.operations.end()
+	o.in.underWay.begin()
+	defer o.in.underWay.end()
 	o.checkClock(now)
 	if left := o.remove(h); left > 0 {
 		return false, o.releaseInner(ctx, left, span)
@@ -154,13 +156,11 @@ func (o *Holder) releaseLast(ctx context.Context, w *queue.Waiter, now time.Time
 		}
 		return false, err
 	}
+	defer o.lease.End() // only then, because Close waits for the release; deferred, because a hook may end the goroutine
 	if w == nil {
-		err = o.free(ctx, s)
-	} else {
-		handed, err = o.handTo(ctx, w, now, s)
+		return false, o.free(ctx, s)
 	}
-	o.lease.End() // only now, because Close waits for the release
-	return handed, err
+	return o.handTo(ctx, w, now, s)
 }
 
 // handTo hands the lock to a waiter by a script. If Redis refuses the script, handTo frees the lock.

@@ -8,6 +8,7 @@ package resend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 type Sender struct {
 	Timeout time.Duration               // the backend timeout: how long Redis may be silent
 	Closing <-chan struct{}             // closed when the client begins to close
+	Ended   <-chan struct{}             // closed when the client stops to work: nothing is sent again
 	GaveUp  func(key string, err error) // is called when Redis was silent until an operation gave up
 }
 
@@ -62,6 +64,11 @@ func (l *Loop) Run(ctx context.Context, send func() (sent time.Time, again bool,
 		sent, again, err := send()
 		if !again {
 			return err
+		}
+		select {
+		case <-l.Sender.Ended:
+			return fmt.Errorf("%w: %w", failure.Closed, l.Cause(err))
+		default:
 		}
 		if l.silence.IsZero() {
 			l.silence = sent.Add(l.Sender.Timeout)

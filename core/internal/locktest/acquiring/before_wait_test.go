@@ -203,16 +203,24 @@ func TestBeforeWait_Ends(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	}
+	withItsError := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	closes := func(_ context.CancelFunc, locks *core.Client) { go func() { _ = locks.Close(context.Background()) }() }
 	tests := map[string]struct {
 		do   func(ctx context.Context) error
 		end  func(cancel context.CancelFunc, locks *core.Client)
 		want []error
 	}{
-		"with its error":           {func(context.Context) error { return errBroken }, nil, []error{errBroken}},
-		"with the wait time":       {untilEnded, nil, []error{core.ErrNotAcquired}},
-		"with the caller":          {untilEnded, func(cancel context.CancelFunc, _ *core.Client) { cancel() }, []error{core.ErrNotAcquired, context.Canceled}},
-		"with the client":          {untilEnded, func(_ context.CancelFunc, locks *core.Client) { go func() { _ = locks.Close(context.Background()) }() }, []error{core.ErrClosed}},
-		"with an overload, itself": {func(context.Context) error { return core.ErrTooManyWaiters }, nil, []error{core.ErrTooManyWaiters}},
+		"with its error":                  {func(context.Context) error { return errBroken }, nil, []error{errBroken}},
+		"with the wait time":              {untilEnded, nil, []error{core.ErrNotAcquired}},
+		"with the caller":                 {untilEnded, func(cancel context.CancelFunc, _ *core.Client) { cancel() }, []error{core.ErrNotAcquired, context.Canceled}},
+		"with the client":                 {untilEnded, closes, []error{core.ErrClosed}},
+		"with the wait time, as an error": {withItsError, nil, []error{core.ErrNotAcquired}},
+		"with the caller, as an error":    {withItsError, func(cancel context.CancelFunc, _ *core.Client) { cancel() }, []error{core.ErrNotAcquired, context.Canceled}},
+		"with the client, as an error":    {withItsError, closes, []error{core.ErrClosed}},
+		"with an overload, itself":        {func(context.Context) error { return core.ErrTooManyWaiters }, nil, []error{core.ErrTooManyWaiters}},
 	}
 	for name, tt := range tests {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {

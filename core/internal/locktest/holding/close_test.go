@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -504,35 +505,94 @@ func TestClose_DoesNotWaitForASilentRedis(t *testing.T) {
 	})
 }
 
-// If ctx is done, Close leaves the holds to their leases. It does not cut off a release that is under way, and does not
-// count its lock among those that are left.
-func TestClose_ReleaseUnderWay(t *testing.T) {
+// If ctx is done, Close leaves the holds to their leases. It does not cut off an operation of a hold that is under way,
+// and it does not count a lock that is being freed among those that are left.
+func TestClose_OperationUnderWay(t *testing.T) {
 	t.Parallel()
-	for name, holds := range map[string]bool{"beside a hold": true, "alone": false} {
+	for name, c := range map[string]struct {
+		script string
+		do     func(outer, inner *core.Hold) error
+		left   string // the locks that the error of Close mentions
+		closed bool   // the operation reports that the client was closed under the hold
+	}{
+		"release":       {"release", func(outer, _ *core.Hold) error { return outer.Release(context.Background()) }, "", false},
+		"leave":         {"handoff", func(outer, _ *core.Hold) error { return outer.Leave(context.Background(), time.Minute) }, "", false},
+		"inner release": {"sethold", func(_, inner *core.Hold) error { return inner.Release(context.Background()) }, "1 lock held", true},
+		"refresh":       {"refresh", func(outer, _ *core.Hold) error { return outer.Refresh(context.Background(), time.Hour) }, "1 lock held", true},
+	} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
 			locks, proxy := b.BehindAProxy(core.WithBackendTimeout(2 * time.Second))
-			if holds {
-				held, _ := locktest.MustAcquire(t, t.Context(), locks.Lock("held"))
-				defer locktest.WantEnded(t, held, core.ErrClosed)
+			ctx, outer := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			_, inner := locktest.MustAcquire(t, ctx, locks.Lock("k"))
+			if c.script != "sethold" {
+				locktest.MustRelease(t, inner)
 			}
-			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-			proxy.DelayReply(locktest.ScriptOn(t, "release", "k"), 800*time.Millisecond)
-			released := make(chan error, 1)
-			go func() { released <- hold.Release(context.Background()) }()
+			delayed := proxy.DelayReply(locktest.ScriptOn(t, c.script, "k"), 400*time.Millisecond)
+			start, done := time.Now(), make(chan error, 1)
+			go func() { done <- c.do(outer, inner) }()
 			locktest.Pass(10 * time.Millisecond)
-			patience, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			err := locks.Close(patience)
-			if holds {
-				locktest.WantErr(t, err, core.ErrClosed)
-				if !strings.Contains(err.Error(), "1 lock held") {
-					t.Errorf("got %q, want 1 lock held", err)
-				}
-			} else {
-				locktest.WantOK(t, err)
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			err := locks.Close(ended)
+			if took := time.Since(start); took < 400*time.Millisecond || took > time.Second || delayed.Hits() != 1 {
+				t.Errorf("closed after %s, %d commands were delayed; want 400 ms and 1", took, delayed.Hits())
 			}
-			locktest.WantOK(t, <-released)
-			b.WantGone("k")
+			if c.left == "" {
+				locktest.WantOK(t, err)
+			} else if locktest.WantErr(t, err, core.ErrClosed); err != nil && !strings.Contains(err.Error(), c.left) {
+				t.Errorf("Close: got %q, want %q in it", err, c.left)
+			}
+			if err := <-done; err != nil && (!c.closed || !errors.Is(err, core.ErrClosed)) {
+				t.Errorf("the operation: %v", err)
+			}
+		})
+	}
+}
+
+// A hook of the Redis client that does not return normally does not keep Close for ever.
+func TestClose_BesideAHook(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hook   func(locks *core.Client) // runs once, during the release
+		within time.Duration
+	}{
+		"ends its goroutine": {func(*core.Client) { runtime.Goexit() }, time.Second},
+		"blocks":             {func(*core.Client) { time.Sleep(time.Hour) }, time.Minute},
+		"calls Close": {func(locks *core.Client) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			_ = locks.Close(ctx) // the Close of the test has its result
+		}, time.Minute},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			var locks *core.Client
+			var active atomic.Bool
+			_, locks = b.BehindHooks(&locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
+				if active.CompareAndSwap(true, false) {
+					c.hook(locks)
+				}
+				return next()
+			}})
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			active.Store(true)
+			go func() { _ = hold.Release(context.Background()) }()
+			locktest.Pass(10 * time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start, closed := time.Now(), make(chan struct{})
+			go func() {
+				defer close(closed)
+				_ = locks.Close(ctx)
+			}()
+			select {
+			case <-closed:
+				if took := time.Since(start); took > c.within {
+					t.Errorf("closed after %s, want at most %s", took, c.within)
+				}
+			case <-time.After(50 * time.Minute):
+				t.Error("Close did not return")
+			}
+			locktest.Pass(2 * time.Hour)
 		})
 	}
 }

@@ -15,7 +15,7 @@
 //	released twice, or never held                                       | TestRelease_ConcurrentCallsReleaseOnce, TestRelease_EachKind_TwiceOrLate
 //	[Hold.Handover] for work                                            | TestHandover_MovesTheHold, TestHandover_LossEndsTheNewContext
 //	If a Hold is garbage-collected                                      | TestLeak_StopsRenewingAndIsReported, TestLeak_NotWhileAContextIsAlive
-//	Shut down in order                                                  | TestClose_WaitsForHoldsAndTheirRelease, TestClose_LeavesTheKeysOfHoldsThatDoNotEnd, TestClose_ReleaseUnderWay
+//	Shut down in order                                                  | TestClose_WaitsForHoldsAndTheirRelease, TestClose_LeavesTheKeysOfHoldsThatDoNotEnd, TestClose_OperationUnderWay
 //	Exclusion of code that ignores its context                          | TestHold_PausedProcess
 //	All held locks of a client share                                    | TestWatchdog_TenThousandLocks, TestHold_Memory, TestClient_LeaksNothing
 //	Renewals that are due at the same time                              | TestWatchdog_TenThousandLocks

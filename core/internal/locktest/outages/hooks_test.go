@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -470,4 +472,26 @@ func TestHooks_ChangedAcknowledgedCommandsAreRefused(t *testing.T) {
 	_, _, err := locktest.NewClient(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second)).Lock("k").Acquire(t.Context())
 	wantChanged(t, err)
 	locktest.WantSame(t, "keys", b.DBSize(t.Context()).Val(), 0)
+}
+
+// A hook that ends its goroutine, for example by t.FailNow, ends the acquisition of that goroutine only.
+func TestHooks_EndOfTheGoroutine(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		var active atomic.Bool
+		_, locks := b.BehindHooks(&locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
+			if active.CompareAndSwap(true, false) {
+				runtime.Goexit()
+			}
+			return next()
+		}})
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		locktest.MustRelease(t, hold)
+		active.Store(true)
+		locktest.GoAcquire(t.Context(), locks.Lock("k"))
+		locktest.Pass(time.Second)
+		locktest.WantSame(t, "waiters", locks.Stats().Waiters, 0)
+		_, hold = locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(10*time.Second))
+		locktest.MustRelease(t, hold)
+	})
 }
