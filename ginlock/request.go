@@ -37,7 +37,7 @@ func Caller(c *gin.Context) context.Context {
 	return f.Caller(c.Request.Context())
 }
 
-// request is one request of gin. It implements [httpcall.Router].
+// request handles one request of gin. It implements [httpcall.Router].
 //
 // The engine reuses c for another request as soon as ServeHTTP returns. If a middleware answers and returns while its
 // handlers still run, as gin-contrib/timeout does, they keep using that c. So request touches c only while Abandoned
@@ -118,7 +118,7 @@ func (r *request) Abandoned() bool {
 }
 
 // Run implements [httpcall.Router].
-func (r *request) Run(ctx context.Context, h httpcall.Handlers) (ran httpcall.Ran) {
+func (r *request) Run(ctx context.Context, h httpcall.Handlers) (ran httpcall.RunResult) {
 	before, frame, handlers := r.c.Writer, h.Frame, r.c.Next
 	if h.Fallback != "" {
 		r.c.Abort()

@@ -27,18 +27,18 @@ const (
 
 var errAnswered = errors.New("the guard runs after a handler that has answered the request: put it before that handler")
 
-// answer writes the answer of a guard for the outcome of a run.
+// answer writes the answer of a guard to a request.
 type answer struct {
 	w       Writer
 	router  Router
-	entered bool        // the handlers behind the guard were called
-	buffer  *buffer     // holds their response back; nil if the route has no buffer
-	header  http.Header // see exchange
-	inner   *final      // see exchange
+	entered bool          // the handlers that the guard protects were called
+	buffer  *buffer       // holds their response back; nil if the route has no buffer
+	header  http.Header   // see exchange
+	inner   *sealedWriter // see exchange
 }
 
-// result writes the guard's part of the answer and returns the work that remains for the adapter. Serve adds Abort if
-// no handler has run.
+// result writes the guard's part of the answer for an outcome. It returns what the adapter has to do then. Serve sets
+// Abort in it if no handler has run.
 func (a answer) result(o *aspect.Outcome) Result {
 	if !a.entered && a.routerAnswers(o) {
 		return Result{}
@@ -46,27 +46,27 @@ func (a answer) result(o *aspect.Outcome) Result {
 	switch o.Verdict {
 	case aspect.VerdictAnswered, aspect.VerdictRefused:
 		if a.w.Written() { // a handler outside the guard answered
-			return Result{Problem: errAnswered, Writer: settled(a.w, a.w.Status())}
+			return Result{Problem: errAnswered, Writer: seal(a.w, a.w.Status())}
 		}
 		if o.Verdict == aspect.VerdictRefused {
 			return a.refuse(o.Refusal())
 		}
 		return a.reply(o)
 	case aspect.VerdictLost:
-		return a.lost(o.Refusal())
+		return a.answerLoss(o.Refusal())
 	case aspect.VerdictFallback:
 		return Result{} // the fallback answered
 	default: // the handlers answered
 		a.buffer.send()
 		if a.inner != nil {
-			return Result{Writer: settled(a.w, a.inner.status)}
+			return Result{Writer: seal(a.w, a.inner.status)}
 		}
 		return Result{}
 	}
 }
 
-// routerAnswers reports whether the router answers a request that yields no key, because the request has no route
-// either. The router answers 404 or 405, as it would if there were a key.
+// routerAnswers reports whether the router answers a request that yields no key. The router answers it if it has no
+// route for it: 404 or 405, as if there were a key.
 func (a answer) routerAnswers(o *aspect.Outcome) bool {
 	return o.Cause == failpolicy.Key && o.Status.HTTP < http.StatusInternalServerError && a.router.Route() == ""
 }
@@ -85,13 +85,14 @@ func (a answer) reply(o *aspect.Outcome) Result {
 		a.w.WriteHeader(o.Reply.HTTP)
 		a.w.WriteHeaderNow()
 	}
-	return Result{Writer: settled(a.w, o.Reply.HTTP)}
+	return Result{Writer: seal(a.w, o.Reply.HTTP)}
 }
 
-// lost prepares the answer for handlers whose lock was lost, unless a part of their response was already sent.
-func (a answer) lost(refusal *aspect.RefusedError) Result {
+// answerLoss prepares the answer to a request whose lock was lost. If a part of the response was already sent,
+// answerLoss only reports the loss.
+func (a answer) answerLoss(refusal *aspect.RefusedError) Result {
 	if a.w.Written() {
-		return Result{Problem: refusal, Writer: settled(a.w, a.w.Status())}
+		return Result{Problem: refusal, Writer: seal(a.w, a.w.Status())}
 	}
 	if a.buffer == nil { // with a buffer, the handlers did not touch this header
 		h := a.w.Header()
@@ -101,25 +102,26 @@ func (a answer) lost(refusal *aspect.RefusedError) Result {
 	return a.refuse(refusal)
 }
 
-// refuse prepares the answer to a request whose handler does not run, or whose result does not count. The
-// adapter writes it with [Result.Refuse].
+// refuse prepares the answer to a request whose handler does not run, or whose response is discarded. The adapter writes
+// the answer with [Result.Refuse]. If the client has left, refuse itself answers.
 func (a answer) refuse(refusal *aspect.RefusedError) Result {
 	setOwnHeader(a.w.Header())
 	if refusal.Status.HTTP == 0 {
 		a.w.WriteHeader(statusUnread)
-		return Result{Abort: true, Writer: settled(a.w, statusClientGone)}
+		return Result{Abort: true, Writer: seal(a.w, statusClientGone)}
 	}
 	if seconds := nearestSeconds(refusal.RetryAfter); seconds > 0 {
 		a.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	r := Result{Abort: true, Refusal: refusal, Writer: a.w}
-	r.Problem, r.Cause = forLog(refusal)
+	r.Problem, r.Cause = splitForLog(refusal)
 	return r
 }
 
-// Refuse answers with an error writer. r.Writer then accepts no more writes. Retry-After is set before write is called.
-// If write sends a body without a status, the answer gets the status of the refusal, because net/http would send 200.
-// write may write nothing, to leave the answer to a layer outside the guard.
+// Refuse calls write to answer the request. It is for a Result with a Refusal. The header Retry-After is already set. If
+// write sends a body without a status, the answer gets the status of the refusal, because net/http would send 200. If
+// write sends an answer, r.Writer accepts no more writes after Refuse. If write writes nothing, a layer outside the guard
+// can answer.
 func (r *Result) Refuse(write func(w Writer, refusal *aspect.RefusedError)) {
 	w, status := r.Writer, r.Refusal.Status.HTTP
 	response := newErrorBuffer(w, status)
@@ -127,20 +129,20 @@ func (r *Result) Refuse(write func(w Writer, refusal *aspect.RefusedError)) {
 	response.send()
 	switch {
 	case w.Written():
-		r.Writer = settled(w, w.Status())
+		r.Writer = seal(w, w.Status())
 	case w.Status() < http.StatusBadRequest:
 		w.WriteHeader(status) // an error writer that wrote nothing must not look like success
 	}
 }
 
-// forLog returns the error to log for a refusal, nil if there is nothing to log. It returns the cause separately,
-// because the message of problem has to be safe to show to clients.
-func forLog(refusal *aspect.RefusedError) (problem, cause error) {
+// splitForLog returns the error to log for a refusal, nil if there is nothing to log. It returns the cause separately,
+// because clients may see the message of problem.
+func splitForLog(refusal *aspect.RefusedError) (problem, cause error) {
 	switch {
 	case errors.Is(refusal.Reason, core.ErrInvalid): // a mistake of the program; its text contains the key
 		return refusal, refusal.Reason
 	case refusal.Status.HTTP >= http.StatusInternalServerError:
-		return forOperators(refusal), nil
+		return operatorError(refusal), nil
 	case refusal.Cause == failpolicy.Key:
 		return refusal, refusal.Reason
 	default:
@@ -148,9 +150,9 @@ func forLog(refusal *aspect.RefusedError) (problem, cause error) {
 	}
 }
 
-// forOperators returns the error to log for a refusal with a 5xx status. If the program is at fault, the error says what
+// operatorError returns the error to log for a refusal with a 5xx status. If the program is at fault, the error says what
 // to change.
-func forOperators(refusal *aspect.RefusedError) error {
+func operatorError(refusal *aspect.RefusedError) error {
 	var e *keyexpr.EvalError
 	switch {
 	case refusal.Cause == "":
@@ -164,8 +166,8 @@ func forOperators(refusal *aspect.RefusedError) error {
 	}
 }
 
-// nearestSeconds returns the value of a Retry-After header for a hint: whole seconds, rounded to the nearest, at
-// least 1; 0 for no hint.
+// nearestSeconds returns the value of a Retry-After header for a hint: the nearest number of seconds, at least 1. Without a
+// hint it returns 0.
 func nearestSeconds(hint time.Duration) int {
 	if hint <= 0 {
 		return 0
@@ -187,7 +189,8 @@ func setOwnHeader(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// describesAnswer reports whether a header describes one particular answer or controls how long caches keep it.
+// describesAnswer reports whether the header with the given name describes one particular answer, or controls how long
+// caches keep it.
 func describesAnswer(name string) bool {
 	switch name {
 	case "Accept-Ranges", "Age", "Digest", "Etag", "Expires", "Last-Modified", "Pragma", "Repr-Digest", "Surrogate-Control",
@@ -215,9 +218,9 @@ type problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// WriteProblem answers with an RFC 9457 problem document. Its type and title come from the cause (see
-// package failpolicy), its status is the status of the refusal, and its detail is the Message of the rule if
-// there is one. If the program is at fault, its type is "about:blank".
+// WriteProblem answers with an RFC 9457 problem document. Its type and title come from the cause (see package
+// failpolicy). Its status is the status of the refusal. Its detail is the Message of the rule, if the rule has one. If the
+// program is at fault, its type is "about:blank".
 func WriteProblem(w Writer, refusal *aspect.RefusedError) {
 	cause := refusal.Cause
 	if refusal.Misconfigured {
@@ -234,7 +237,7 @@ func WriteProblem(w Writer, refusal *aspect.RefusedError) {
 	respond(w, doc.Status, "application/problem+json", body)
 }
 
-// respond writes a whole answer. It keeps a content type that an error writer has set.
+// respond writes a whole answer. contentType applies only if an error writer has set none.
 func respond(w Writer, status int, contentType string, body []byte) {
 	if h := w.Header(); h.Get("Content-Type") == "" {
 		h.Set("Content-Type", contentType)

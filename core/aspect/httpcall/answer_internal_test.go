@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Retry-After has whole seconds, at least one.
-func TestWholeSeconds(t *testing.T) {
+// Retry-After has whole seconds and is at least 1.
+func TestNearestSeconds(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]int{
 		0: 0, -time.Second: 0, time.Nanosecond: 1, 300 * time.Millisecond: 1,

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// buffer holds a response back until the locks are free. Otherwise it behaves like the writer below it. If the
-// response exceeds the limit, the buffer sends it and passes on everything that follows. A response that is never
-// sent leaves no trace in the writer below.
+// buffer is a response writer that holds the response back until the locks are free. Otherwise it behaves like the writer
+// below it. If the response exceeds the limit, the buffer sends it and forwards all later writes. A response that
+// is never sent does not change the writer below.
 type buffer struct {
 	Writer // the writer below, to which the response is sent
 
@@ -24,11 +24,11 @@ type buffer struct {
 	length  int // the Content-Length in the header; -1 if there is none
 	limit   int
 	status  int
-	lost    func() error // returns the loss because of which the response must not be sent early; nil if it may be
-	cut     error        // the error of lost; a part of the response is then missing
+	lost    func() error // returns the loss that forbids sending the response early; nil if sending is allowed
+	cut     error        // the loss because of which a part of the response is missing
 	atOnce  bool         // WriteHeader makes the header final, as in net/http
 	written bool
-	sent    bool // the response was sent, and everything that follows passes through
+	sent    bool // the response was sent, and the buffer forwards all later writes
 }
 
 // newBuffer returns a buffer above w. It starts with the header and the status of w.
@@ -40,7 +40,7 @@ func newBuffer(w Writer, limit int, lost func() error) *buffer {
 	return &buffer{Writer: w, header: w.Header().Clone(), length: -1, limit: limit, status: w.Status(), lost: lost, atOnce: atOnce}
 }
 
-// newErrorBuffer returns a buffer without a limit. Its status is the given one until an error writer sets another.
+// newErrorBuffer returns a buffer without a limit. An error writer may replace the given status.
 func newErrorBuffer(w Writer, status int) *buffer {
 	b := newBuffer(w, math.MaxInt, nil)
 	b.status = status
@@ -85,7 +85,7 @@ func (r *buffer) sendHeader() {
 	}
 	r.Writer.WriteHeader(r.status)
 	r.Writer.WriteHeaderNow()
-	maps.Copy(h, r.header) // from now on they are trailers
+	maps.Copy(h, r.header) // headers set from now on are trailers
 }
 
 // Header returns the header of the response. It is always the same map, because handlers keep it.
@@ -122,7 +122,7 @@ func (r *buffer) inform(code int) {
 	maps.Copy(h, before)
 }
 
-// WriteHeaderNow makes status and header final. It sends a switch of protocols at once.
+// WriteHeaderNow makes status and header final. It sends the response at once if it switches protocols.
 func (r *buffer) WriteHeaderNow() {
 	switch {
 	case r.sent:
@@ -164,8 +164,8 @@ func (r *buffer) WriteString(s string) (int, error) {
 	return len(s), nil
 }
 
-// expect prepares for n more bytes. If the buffer would exceed its limit, expect sends the response. It returns an error
-// if the bytes cannot be written.
+// expect makes the header final before n more bytes are written. If the body would exceed the limit, expect sends the
+// response. It returns an error if the bytes must not be written.
 func (r *buffer) expect(n int) error {
 	r.WriteHeaderNow()
 	switch size := len(r.body) + n; {
@@ -212,7 +212,7 @@ func (r *buffer) Written() bool {
 	return r.written
 }
 
-// Flush sends nothing while the buffer holds the response back.
+// Flush makes the header final. It sends nothing while the buffer holds the response back.
 func (r *buffer) Flush() { _ = r.FlushError() } //nolint:errcheck // Flush has no error
 
 // FlushError implements Flush for [http.ResponseController].
@@ -224,8 +224,8 @@ func (r *buffer) FlushError() error {
 	return nil
 }
 
-// Hijack hands over the connection. If the status is final, Hijack sends it first. From then on the buffer holds nothing
-// back.
+// Hijack implements [http.Hijacker]. If the header is final, Hijack sends it first. After Hijack, the buffer holds
+// nothing back. If the buffer holds a part of the body, Hijack returns an error.
 func (r *buffer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !r.sent && len(r.body) > 0 {
 		return nil, nil, errors.New("httpcall: Hijack: a part of the response is written already")

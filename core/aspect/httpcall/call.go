@@ -8,83 +8,95 @@ import (
 	"github.com/interlock-go/interlock/core/internal/httpvars"
 )
 
-// Call describes one request to [Serve].
+// Call describes an HTTP request that [Serve] handles.
 type Call struct {
-	// Entry holds the rules of the route. It is never nil.
+	// Entry holds the rules of the route. It must not be nil.
 	Entry *Entry
 
-	// Origin identifies the source of the rules, such as their table. It stays the same across reloads. If the
-	// request has already passed a guard with the same origin for the same route, Serve passes it. nil: no origin.
+	// Origin identifies the source of the rules, such as their table. It stays the same across reloads. If a guard
+	// with the same origin already guards the request for the same route, Serve reports [Result.Unguarded]. If Origin
+	// is nil, Serve compares the entries only.
 	Origin any
 
-	// Request is the request that the handlers would get without the guard.
+	// Request is the request that the handlers would get without the guard. It must not be nil.
 	Request *http.Request
 
-	// Writer is the response that the handlers would get without the guard.
+	// Writer is the response writer that the handlers would get without the guard. It must not be nil.
 	Writer Writer
 
-	// KeptBody is the body if a middleware read it and keeps its bytes for later readers; otherwise nil.
+	// KeptBody is the request body if middleware has already read and cached it. Otherwise it is nil.
 	KeptBody []byte
 
-	// Outer is the frame of the guard around this one, nil if there is none. Rerouted reports that the request
-	// was routed again within Outer, so it may be for another resource.
-	Outer    *Frame
+	// Outer is the frame of the enclosing guard, nil if there is none.
+	Outer *Frame
+
+	// Rerouted reports whether the handlers of Outer may have routed the request again, possibly to another resource.
+	// Serve then applies the guard even if an enclosing guard has the same rules.
 	Rerouted bool
 
-	// Router reads variables and runs handlers. Serve calls it from its own goroutine.
+	// Router gives Serve access to the router. It must not be nil. Serve calls its methods only on the goroutine that
+	// called Serve.
 	Router Router
 }
 
-// Router does the work for one request that only the router can do. Route returns "" for a request that
-// matches no route.
+// Router gives [Serve] access to the router for one request. Route returns "" for a request that matches no route.
 type Router interface {
 	httpvars.Host
 
-	// Run runs handlers with ctx as the context of the request and returns their results.
-	Run(ctx context.Context, h Handlers) Ran
+	// Run runs the handlers that h selects, with ctx as the context of the request. It returns when they return.
+	Run(ctx context.Context, h Handlers) RunResult
 
-	// Abandoned reports whether the router may have reused the request and response objects for another request,
-	// because a layer around the guard answered this one. Serve then no longer touches either of them.
+	// Abandoned reports whether a layer around the guard answered the request while its handlers were still running.
+	// The router may already use the request and response objects for another request, so Serve no longer touches
+	// them.
 	Abandoned() bool
 }
 
-// Handlers are the handlers that [Router].Run runs.
+// Handlers selects the handlers that [Router].Run runs.
 type Handlers struct {
-	// Fallback is the name of the fallback to run. "" means the handlers behind the guard. Before it runs a
-	// fallback, the router aborts the handlers behind the guard.
+	// Fallback is the name of a fallback. If it is empty, Run runs the handlers that the guard protects. Otherwise Run
+	// first makes sure that those handlers do not run, and then runs the fallback.
 	Fallback string
 
-	// Frame is the frame of the guard around the handlers. It is nil for a fallback, which holds no lock of this
-	// guard: its guard is the one around this guard.
+	// Frame is the frame of this guard. It is nil for a fallback, which runs without this guard's lock: a router that
+	// records the current frame then uses the frame of the enclosing guard.
 	Frame *Frame
 
-	// Writer replaces the response while the handlers run. nil keeps the response. The router restores the
-	// response after the handlers return or panic, unless the request is abandoned.
+	// Writer replaces the response writer while the handlers run. If it is nil, they keep the response writer. Run
+	// restores the response writer after the handlers return or panic, unless the request is abandoned.
 	Writer Writer
 }
 
-// Ran is the result of a run of handlers.
-type Ran struct {
-	Errors []error // the errors that the handlers reported to the router
-	Writer Writer  // the response when they returned, before the router restored it; nil if the request is abandoned
+// RunResult is the result of [Router].Run.
+type RunResult struct {
+	// Errors are the errors that the handlers reported to the router.
+	Errors []error
+
+	// Writer is the response writer that the request had when the handlers returned, before Run restored it. It is nil
+	// if the request is abandoned.
+	Writer Writer
 }
 
-// Result is the work that remains for the adapter. The adapter carries it out in the order of the fields.
+// Result lists what the adapter has to do after [Serve], in the order of the fields.
 type Result struct {
-	// Passed reports that the guard does nothing for this request and that no handler has run yet. The adapter runs
-	// the handlers as if there were no guard. The other fields are then zero.
-	Passed bool
+	// Unguarded reports that the guard does not apply to the request and that no handler has run. The adapter runs the
+	// handlers as if there were no guard. The other fields are then zero.
+	Unguarded bool
 
-	// Abort reports that the handlers behind the guard must not run, or must not continue.
+	// Abort reports that the handlers that the guard protects must not run, or must not continue.
 	Abort bool
 
-	// Problem is an error for the log, nil if there is none. Its message is safe to show to clients. Cause, which
-	// may be nil, explains it and is not safe.
-	Problem, Cause error
+	// Problem is an error to log, nil if there is none. Clients may see its message.
+	Problem error
 
-	// Refusal is the refusal to answer with [Result.Refuse], nil if there is none.
+	// Cause explains Problem in the log, nil if there is nothing to add. Do not show it to clients.
+	Cause error
+
+	// Refusal is the reason to refuse the request. If it is not nil, the adapter answers the request by calling
+	// [Result.Refuse].
 	Refusal *aspect.RefusedError
 
-	// Writer is the response for the layers outside the guard. nil leaves the response as it is.
+	// Writer is the response writer for the layers outside the guard. Refuse may replace it. If it is nil, those
+	// layers keep their response writer.
 	Writer Writer
 }

@@ -18,14 +18,14 @@ import (
 
 // Config collects the options of an adapter. Create it with [NewConfig].
 type Config struct {
-	// CookieValue decodes the value of a cookie as the router does for handlers.
+	// CookieValue decodes the value of a cookie into the form that the router gives to handlers.
 	CookieValue func(raw string) string
 
-	// ShowToken sends the fencing token to clients, in [failpolicy.TokenHeader].
+	// ShowToken makes the guard send the fencing token to clients, in [failpolicy.TokenHeader].
 	ShowToken bool
 
-	// Canonical converts a registered route to the spelling that requests have, for routers where these differ.
-	// nil: they are the same.
+	// Canonical converts a registered route to the spelling that the router reports for requests. If Canonical is nil,
+	// the two spellings are the same.
 	Canonical func(ruleset.Endpoint) ruleset.Endpoint
 
 	maxBody    int64
@@ -65,8 +65,8 @@ func (c *Config) MaxBody(bytes int64) error {
 	return nil
 }
 
-// Buffer holds back the responses of the given routes, or of all routes, until the locks are free. It implements the
-// option WithBuffer.
+// Buffer makes the guard hold back responses of up to the given size until the locks are free. It applies to the given
+// routes, or to all routes if none are given. It implements the option WithBuffer.
 func (c *Config) Buffer(bytes int, routes ...string) error {
 	switch {
 	case bytes < 1 || bytes > math.MaxInt32:
@@ -86,8 +86,8 @@ func (c *Config) Buffer(bytes int, routes ...string) error {
 	})
 }
 
-// Register declares a variable of the application. It implements the option WithVariable. The index that
-// [httpvars.Host].Registered gets counts the variables in the order of the calls.
+// Register declares a variable of the application. It implements the option WithVariable. The first call declares the
+// variable with index 0 of [httpvars.Host].Registered, the next call index 1, and so on.
 func (c *Config) Register(name string, t reflect.Type) {
 	c.registered = append(c.registered, keyexpr.Variable{Name: name, Type: keyexpr.GoType(t)})
 	c.types[name] = t
@@ -107,7 +107,7 @@ func (c *Config) Check() error {
 	return errors.Join(errs...)
 }
 
-// Unmatched reports the routes that options name although they do not exist.
+// Unmatched adds to report the routes that options name but that are not in routes.
 func (c *Config) Unmatched(report *aspect.Report, routes []ruleset.Endpoint) {
 	judge := aspect.Judge{Transport: ruleset.TransportHTTP, Endpoints: slices.SortedFunc(slices.Values(routes), byPath)}
 	mustExist := func(option string, named []ruleset.Endpoint) {
@@ -126,7 +126,7 @@ func byPath(a, b ruleset.Endpoint) int {
 	return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
 }
 
-// canonical returns a route in the spelling that requests have.
+// canonical returns a route in the spelling that the router reports for requests.
 func (c *Config) canonical(e ruleset.Endpoint) ruleset.Endpoint {
 	if c.Canonical == nil {
 		return e
@@ -134,7 +134,7 @@ func (c *Config) canonical(e ruleset.Endpoint) ruleset.Endpoint {
 	return c.Canonical(e)
 }
 
-// eachRoute parses routes and calls do for each. The error contains every problem.
+// eachRoute parses routes and calls do for each valid route. The error contains every problem.
 func (c *Config) eachRoute(option string, routes []string, do func(ruleset.Endpoint) error) error {
 	var errs []error
 	for _, text := range routes {

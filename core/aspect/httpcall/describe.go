@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// WriteRoutes writes the names that rules may use in a program, as JSON: the routes as they are registered, the
-// variables, and the fallbacks. `interlock check --routes` reads it to check a rule file without the program:
+// WriteRoutes writes the names that rules of a program may use, as JSON: its routes as registered, its variables, and its
+// fallbacks. `interlock check --routes` reads this JSON to check a rule file without the program:
 //
 //	{
 //	  "routes": [
@@ -23,10 +23,9 @@ import (
 //	  "fallbacks": ["queue"]
 //	}
 //
-// A route has a body only if [Config.Body] gives it a type; its fields have their JSON names. The fields of
-// variables have their Go names. A type is "string", "integer", "number", "boolean", a list [type] of one
-// element, an object {"field": type}, or "any" if nothing is known before a request: interfaces, maps, and
-// recursive types. Empty parts are left out.
+// A route has a body only if [Config.Body] declares its type. The fields of bodies have their JSON names. The fields of
+// variables have their Go names. A type is "string", "integer", "number", "boolean", a list [type] of one element, an
+// object {"field": type}, or "any". Interfaces, maps and recursive types are "any". Empty parts are left out.
 //
 // The output depends only on the program: routes are sorted by path and method, names alphabetically.
 func (c *Config) WriteRoutes(w io.Writer, routes []ruleset.Endpoint, fallbacks []string) error {
@@ -47,7 +46,7 @@ func (c *Config) WriteRoutes(w io.Writer, routes []ruleset.Endpoint, fallbacks [
 	return encoder.Encode(program)
 }
 
-// description describes a program to tools.
+// description is the output of [Config.WriteRoutes].
 type description struct {
 	Routes    []routeDescription `json:"routes"`
 	Variables map[string]any     `json:"variables,omitempty"`
@@ -63,25 +62,25 @@ type routeDescription struct {
 // fieldLister returns the fields of a struct by the names that expressions use.
 type fieldLister func(reflect.Type) map[string]reflect.Type
 
-// describeType describes a Go type in the format of [Config.WriteRoutes]. It returns nil if expressions cannot
-// use its values. open contains the types that enclose it.
-func describeType(t reflect.Type, fields fieldLister, open ...reflect.Type) any {
-	if slices.Contains(open, t) || t == reflect.TypeFor[json.Number]() {
+// describeType returns the description of a Go type in the format of [Config.WriteRoutes]. It returns nil if expressions
+// cannot use values of the type. enclosing contains the types around t.
+func describeType(t reflect.Type, fields fieldLister, enclosing ...reflect.Type) any {
+	if slices.Contains(enclosing, t) || t == reflect.TypeFor[json.Number]() {
 		return "any"
 	}
-	open = append(slices.Clip(open), t)
+	enclosing = append(slices.Clip(enclosing), t)
 	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return "string"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return describeType(t.Elem(), fields, open...)
+		return describeType(t.Elem(), fields, enclosing...)
 	case reflect.Slice, reflect.Array:
-		return describeList(t.Elem(), fields, open)
+		return describeList(t.Elem(), fields, enclosing)
 	case reflect.Struct:
 		object := make(map[string]any)
 		for name, field := range fields(t) {
-			if described := describeType(field, fields, open...); described != nil {
+			if described := describeType(field, fields, enclosing...); described != nil {
 				object[name] = described
 			}
 		}
@@ -92,8 +91,8 @@ func describeType(t reflect.Type, fields fieldLister, open ...reflect.Type) any 
 	return describeScalar(t.Kind())
 }
 
-func describeList(elem reflect.Type, fields fieldLister, open []reflect.Type) any {
-	described := describeType(elem, fields, open...)
+func describeList(elem reflect.Type, fields fieldLister, enclosing []reflect.Type) any {
+	described := describeType(elem, fields, enclosing...)
 	if described == nil || elem.Kind() == reflect.Uint8 { // bytes
 		return nil
 	}
@@ -135,8 +134,8 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 
 // addJSONFields adds the fields of t and then the fields of embedded structs. The less deeply nested field takes
 // precedence.
-func addJSONFields(fields map[string]reflect.Type, t reflect.Type, open []reflect.Type) {
-	if slices.Contains(open, t) {
+func addJSONFields(fields map[string]reflect.Type, t reflect.Type, enclosing []reflect.Type) {
+	if slices.Contains(enclosing, t) {
 		return
 	}
 	var embedded []reflect.Type
@@ -155,6 +154,6 @@ func addJSONFields(fields map[string]reflect.Type, t reflect.Type, open []reflec
 		}
 	}
 	for _, inner := range embedded {
-		addJSONFields(fields, inner, append(slices.Clip(open), t))
+		addJSONFields(fields, inner, append(slices.Clip(enclosing), t))
 	}
 }

@@ -11,34 +11,34 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Endpoint is the data that serving the requests of a route needs besides its rules.
+// Endpoint holds what [Serve] needs for a route besides its rules.
 type Endpoint struct {
 	Vars      *httpvars.Variables
 	Params    []string // the names of the wildcards in the path
-	Buffer    int      // the size of the largest response that is held back until the locks are free; 0 for no buffer
+	Buffer    int      // the maximum size of a response that is held back until the locks are free; 0 means no buffer
 	ShowToken bool     // send the fencing token in failpolicy.TokenHeader
-	TakesBack bool     // a rule says on_lost: fail, so an answer may be discarded
-	AnyMethod bool     // the rules were put on the path for any method
+	TakesBack bool     // a rule says on_lost: fail, so the guard may discard a response
+	AnyMethod bool     // the route was registered for any method, and so were its rules
 
-	maxBody int64 // see [Config.MaxBody]: the limit for reading ahead here; Vars has the same limit for keys
-	room    *room // for the bodies of waiting requests, shared by all routes
+	maxBody int64 // the limit for reading a body ahead, see [Config.MaxBody]; Vars has the same limit for keys
+	room    *room // limits the bodies of waiting requests of all routes
 }
 
 // Entry is a route with its compiled rules.
 type Entry = aspect.Entry[Endpoint]
 
-// Route describes a route to [Config.Compile].
+// Route describes a route for [Config.Compile].
 type Route struct {
 	ruleset.Endpoint
 
 	Params    []string // the names of the wildcards in the path
-	AnyParam  bool     // the Route stands for requests without a route: rules may read any wildcard
+	AnyParam  bool     // the Route stands for requests that match no route; its rules may read any wildcard
 	AnyMethod bool     // see [Endpoint]
 	Fallbacks []string // the names of all fallbacks
 }
 
-// Compile compiles the rules of a route, for [aspect.Adapter].Compile. If there are no rules, it returns neither a point
-// nor an error.
+// Compile compiles the rules of a route, for [aspect.Adapter].Compile. If there are no rules, it returns no point and no
+// error.
 func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolved) (*aspect.Point, Endpoint, error) {
 	e := Endpoint{
 		Params: route.Params, ShowToken: c.ShowToken, AnyMethod: route.AnyMethod, Buffer: c.bufferAll, maxBody: c.maxBody, room: c.room,
@@ -65,11 +65,11 @@ func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolve
 	return point, e, err
 }
 
-// lateVariables names the variables that a client may send late.
+// lateVariables returns the names of the variables that a client may send late.
 func lateVariables() []string { return []string{"body", "form"} }
 
-// checkLoss reports rules with on_lost: fail on a route without a buffer, because an answer that was sent cannot be
-// taken back.
+// checkLoss reports rules with on_lost: fail on a route without a buffer, because the guard cannot discard a response that
+// was sent. It sets e.TakesBack.
 func (e *Endpoint) checkLoss(route Route, rules []*ruleset.Resolved) error {
 	var problems []*ruleset.Problem
 	for _, r := range rules {
@@ -90,7 +90,7 @@ func (e *Endpoint) checkLoss(route Route, rules []*ruleset.Resolved) error {
 	return ruleset.Invalid(problems...)
 }
 
-// Changes reports whether requests of a route may change something, for [aspect.Adapter].Changes.
+// Changes reports whether requests of a route may modify data, for [aspect.Adapter].Changes.
 func Changes(route ruleset.Endpoint) bool {
 	return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, route.Method)
 }

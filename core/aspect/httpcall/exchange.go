@@ -16,13 +16,13 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Serve serves one request under the rules of its route. It passes a request to which the guard does not apply and
-// refuses a request that cannot be served. Otherwise it runs the handlers under the rules, reads the rest of a body that
-// no handler has read, and answers.
+// Serve handles one request under the rules of its route. It runs the handlers that the guard protects, or a fallback, or
+// prepares another answer. If no handler has read the body, Serve reads the rest of it. If the guard does not apply to the
+// request, Serve only reports [Result.Unguarded]. It refuses a request whose entry has an error.
 func Serve(call *Call) Result {
 	x := &exchange{Call: *call, frame: newFrame(call)}
-	if x.frame.passed() || isPreflight(call.Request) && x.methodUnnamed(http.MethodOptions) {
-		return Result{Passed: true}
+	if x.frame.alreadyGuarded() || isPreflight(call.Request) && x.methodUnnamed(http.MethodOptions) {
+		return Result{Unguarded: true}
 	}
 	if err := x.frame.unusable(); err != nil {
 		drain(call.Request, call.Writer)
@@ -43,17 +43,17 @@ func Serve(call *Call) Result {
 	return result
 }
 
-// exchange is one request under the rules of one route. It implements [aspect.Call].
+// exchange handles one request under the rules of one route. It implements [aspect.Call].
 type exchange struct {
 	Call
 	frame Frame
 
 	values  *httpvars.Request // nil until a rule needs a variable
 	body    heldBody
-	entered bool        // the handlers behind the guard were called
-	buffer  *buffer     // holds the response back; nil if the route has no buffer
-	header  http.Header // a copy made before the handlers ran; nil with a buffer, or without a lock
-	inner   *final      // the response above buffer that an inner guard settled; nil if there is none
+	entered bool          // the handlers that the guard protects were called
+	buffer  *buffer       // holds the response back; nil if the route has no buffer
+	header  http.Header   // a copy made before the handlers ran; nil with a buffer, or without a lock
+	inner   *sealedWriter // the response writer of an inner guard that has answered into buffer; nil if none has
 }
 
 // newFrame returns the frame of a guard for one request.
@@ -67,7 +67,7 @@ func newFrame(c *Call) Frame {
 	return f
 }
 
-// answer returns the state from which the answer is written.
+// answer returns an answer for the current state of the exchange.
 func (x *exchange) answer() answer {
 	return answer{w: x.Writer, router: x.Router, entered: x.entered, buffer: x.buffer, header: x.header, inner: x.inner}
 }
@@ -83,7 +83,7 @@ func (x *exchange) variables() *httpvars.Request {
 	return x.values
 }
 
-// adoptKeptBody makes the variables read the bytes that a middleware keeps. The client has already sent such a body,
+// adoptKeptBody makes the variables read the cached body. The client has already sent such a body,
 // so reading it does not block.
 func (x *exchange) adoptKeptBody() {
 	if x.KeptBody != nil {
@@ -101,9 +101,9 @@ func (x *exchange) AnswerBy() time.Time { return x.frame.answerBy }
 // Abandoned implements an optional method of [aspect.Call].
 func (x *exchange) Abandoned() bool { return x.Router.Abandoned() }
 
-// BeforeWait implements an optional method of [aspect.Call]. An HTTP/1 server notices that a client has left only
-// after the body was read, so the exchange reads the body before the request waits. An HTTP/2 server notices
-// it anyway. A body that was read for a key stays in memory during the wait, so it needs room, too.
+// BeforeWait implements an optional method of [aspect.Call]. An HTTP/1 server notices that a client has left only after
+// the body was read, so prepare reads the body before the request waits. An HTTP/2 server always notices. A body that was
+// read for a key stays in memory during the wait, so prepare reserves room for it.
 func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
 	if content, read := x.bodyRead(); read {
 		return func(context.Context) error {
@@ -116,7 +116,7 @@ func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
 	return x.body.readAhead
 }
 
-// bodyRead returns the body if a key or a condition read it.
+// bodyRead returns the body if a key or a condition has read it.
 func (x *exchange) bodyRead() (content []byte, read bool) {
 	if x.values == nil {
 		return nil, false
@@ -124,7 +124,7 @@ func (x *exchange) bodyRead() (content []byte, read bool) {
 	return x.values.Body()
 }
 
-// drainBody reads the rest of a body that no handler reads and gives back its room.
+// drainBody reads the rest of the body, which no handler reads, and gives back its room.
 func (x *exchange) drainBody() {
 	if _, read := x.bodyRead(); !read {
 		drain(x.Request, x.Writer)
@@ -153,7 +153,7 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 	if x.buffer == nil {
 		x.Writer = ran.Writer
 	} else {
-		x.inner, _ = ran.Writer.(*final) //nolint:errcheck // nil is the answer
+		x.inner, _ = ran.Writer.(*sealedWriter) //nolint:errcheck // nil is the answer
 	}
 	return x.errorOf(ctx, ran)
 }
@@ -186,9 +186,9 @@ func (x *exchange) Fallback(ctx context.Context, name string) error {
 	return x.errorOf(ctx, ran)
 }
 
-// errorOf derives the error of the handlers from the errors that they reported and from the response; nil if they
-// succeeded. An abandoned request counts as failed, because its response did not reach the client.
-func (x *exchange) errorOf(ctx context.Context, ran Ran) error {
+// errorOf returns the error of the handlers, nil if they succeeded. It considers the errors that they reported and their
+// response. An abandoned request counts as failed, because its response did not reach the client.
+func (x *exchange) errorOf(ctx context.Context, ran RunResult) error {
 	if ran.Writer == nil {
 		return aspect.ErrHandlerFailed
 	}
@@ -217,7 +217,7 @@ func succeeded(status int) bool {
 	return status >= http.StatusOK && status < http.StatusMultipleChoices || status == http.StatusSeeOther
 }
 
-// hasAnswer reports whether handlers have answered, if only with a status.
+// hasAnswer reports whether handlers have answered. A status other than 200 is enough.
 func hasAnswer(w Writer) bool { return w.Written() || w.Status() != http.StatusOK }
 
 // lossOf returns the loss that canceled the context of a hold, nil if there was none.
@@ -232,8 +232,8 @@ func lossOf(ctx context.Context) error {
 	return nil
 }
 
-// isPreflight reports whether a request is a CORS preflight, by which a browser asks whether it may send
-// another request. Rules are for that other request, unless they name OPTIONS.
+// isPreflight reports whether a request is a CORS preflight: a browser asks whether it may send another request. Rules
+// apply to that other request, unless they name OPTIONS.
 func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }

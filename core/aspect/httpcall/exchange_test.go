@@ -24,9 +24,9 @@ func (*router) ClientIP() string            { return "192.0.2.1" }
 func (*router) Registered(int) (any, error) { return nil, nil }
 func (*router) Abandoned() bool             { return false }
 
-func (r *router) Run(context.Context, httpcall.Handlers) httpcall.Ran {
+func (r *router) Run(context.Context, httpcall.Handlers) httpcall.RunResult {
 	r.ran++
-	return httpcall.Ran{Writer: httpcall.WriterOf(httptest.NewRecorder())}
+	return httpcall.RunResult{Writer: httpcall.WriterOf(httptest.NewRecorder())}
 }
 
 // entryOf compiles a rule for POST /orders/{id}.
@@ -55,7 +55,7 @@ func entryOf(t *testing.T, rule ruleset.Rule) *httpcall.Entry {
 	return entry
 }
 
-// A preview shows the locks of a request. It runs no handler, and the adapter must not run one either.
+// A preview shows the locks of a request. Serve runs no handler, and Abort keeps the adapter from running one.
 func TestServe_Preview(t *testing.T) {
 	t.Parallel()
 	entry := entryOf(t, ruleset.Rule{Key: "order:#{path.id}"})
@@ -71,7 +71,7 @@ func TestServe_Preview(t *testing.T) {
 	if len(names) != 1 || names[0] != "order:42" {
 		t.Errorf("the preview shows %q", names)
 	}
-	if result.Passed || !result.Abort || r.ran != 0 {
+	if result.Unguarded || !result.Abort || r.ran != 0 {
 		t.Errorf("got %+v, handlers ran %d times", result, r.ran)
 	}
 }
@@ -84,7 +84,7 @@ func TestServe_Result(t *testing.T) {
 		Entry: entry, Request: httptest.NewRequest(http.MethodPost, "/orders/42", http.NoBody),
 		Writer: httpcall.WriterOf(httptest.NewRecorder()), Router: r,
 	})
-	if result.Passed || result.Abort || result.Refusal != nil || r.ran != 1 {
+	if result.Unguarded || result.Abort || result.Refusal != nil || r.ran != 1 {
 		t.Errorf("got %+v, handlers ran %d times", result, r.ran)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 )
 
-// Frame is one guard around the handlers that run now. The context of the handlers carries it.
+// Frame is a guard around running handlers, for one request. The context of the handlers carries it.
 type Frame struct {
 	outer    *Frame
-	rerouted bool        // the request was routed again within outer
+	rerouted bool        // see [Call].Rerouted
 	request  fingerprint // identifies the request that the handlers got
 	entry    *Entry
 	origin   any // see [Call].Origin
@@ -30,8 +30,8 @@ func FrameOf(ctx context.Context) *Frame {
 	return f
 }
 
-// answerBy returns the time after which the server no longer writes the answer to a request; the zero time if the server
-// has no WriteTimeout. The timeout starts when net/http has read the header, but net/http does not expose that time.
+// answerBy returns the time after which the server no longer writes the answer to a request. It returns the zero time if
+// the server has no WriteTimeout. The timeout starts when net/http has read the header, but net/http does not expose that time.
 // answerBy therefore counts from now, when the guard first sees the request, which is slightly later.
 func answerBy(r *http.Request) time.Time {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
@@ -41,15 +41,16 @@ func answerBy(r *http.Request) time.Time {
 	return time.Now().Add(server.WriteTimeout)
 }
 
-// HandsOver records the request that the handlers get, for [Frame.Saw].
-func (f *Frame) HandsOver(r *http.Request) { f.request = newFingerprint(r, f.entry.Extra.Params) }
+// RecordRequest records the request that the handlers get, for [Frame.SameRequest].
+func (f *Frame) RecordRequest(r *http.Request) { f.request = newFingerprint(r, f.entry.Extra.Params) }
 
-// Saw reports whether [Frame.HandsOver] recorded this request, possibly with another context. It reports false for a
-// request that a handler derived from it, for example with another path or body. If in doubt, Saw reports false and the
-// guard serves the request again. That is harmless, because the request re-enters its lock.
-func (f *Frame) Saw(r *http.Request) bool { return f.request.matches(r) }
+// SameRequest reports whether r is the request that [Frame.RecordRequest] recorded, possibly with another context. It
+// reports false for a request that a handler derived from it, for example with another path or body. If in doubt,
+// SameRequest reports false and the guard serves the request again. That is harmless, because the request re-enters its
+// lock.
+func (f *Frame) SameRequest(r *http.Request) bool { return f.request.matches(r) }
 
-// Hold returns the lock that was taken last, nil if no guard around the handlers holds one.
+// Hold returns the hold of the innermost guard that has one, nil if no guard around the handlers has one. f may be nil.
 func (f *Frame) Hold() *core.Hold {
 	if f = f.innermostLocked(); f == nil {
 		return nil
@@ -57,8 +58,8 @@ func (f *Frame) Hold() *core.Hold {
 	return f.hold
 }
 
-// Caller returns the context that the request had before the guard of [Frame.Hold]. If Hold returns nil, Caller returns
-// ctx.
+// Caller returns the context that the request had before the guard whose hold [Frame.Hold] returns. If Hold returns nil,
+// Caller returns ctx. f may be nil.
 func (f *Frame) Caller(ctx context.Context) context.Context {
 	if f = f.innermostLocked(); f == nil {
 		return ctx
@@ -73,7 +74,8 @@ func (f *Frame) innermostLocked() *Frame {
 	return f
 }
 
-// before returns the guard around f that saw the request as f does, nil if there is none.
+// before returns the frame of the enclosing guard. It returns nil if there is none, or if the request was routed again
+// since.
 func (f *Frame) before() *Frame {
 	if f.rerouted {
 		return nil
@@ -81,8 +83,8 @@ func (f *Frame) before() *Frame {
 	return f.outer
 }
 
-// passed reports whether the request has already passed this guard, even under rules from before a reload.
-func (f *Frame) passed() bool {
+// alreadyGuarded reports whether an enclosing guard has the rules of f, or had them before a reload.
+func (f *Frame) alreadyGuarded() bool {
 	for o := f.before(); o != nil; o = o.before() {
 		if o.entry == f.entry || f.origin != nil && o.origin == f.origin && o.entry.Endpoint == f.entry.Endpoint {
 			return true

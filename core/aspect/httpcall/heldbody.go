@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// maxWaitingBodies is the total size, in bytes, of the bodies of all requests that wait under one guard. Without this
-// limit, 10,000 waiters with bodies of 1 MiB would need 10 GiB.
+// maxWaitingBodies is the maximum total size, in bytes, of the bodies of all requests that wait under one guard. Without
+// this limit, 10,000 waiters with bodies of 1 MiB would need 10 GiB.
 const maxWaitingBodies = 64 << 20
 
-// errNoRoom refuses a request whose body would have to stay in memory while the request waits. It is an
+// errNoRoom refuses a request because its body would have to stay in memory while the request waits. It counts as an
 // overload.
 var errNoRoom = fmt.Errorf("%w: the bodies of waiting requests have %d MiB", core.ErrTooManyWaiters, maxWaitingBodies>>20)
 
@@ -28,8 +28,8 @@ type room struct {
 	used int64
 }
 
-// take reserves room for a body and reports whether there was enough. A body that is larger than the whole room
-// counts as the whole room.
+// take reserves room for n bytes. It returns false if there is not enough room. A body that is larger than the whole room
+// reserves the whole room. taken is the number of bytes to give back.
 func (r *room) take(n int64) (taken int64, ok bool) {
 	n = min(n, maxWaitingBodies)
 	r.mu.Lock()
@@ -56,8 +56,9 @@ type heldBody struct {
 	ahead   *prefetch // nil unless the body is read ahead
 }
 
-// keep reserves room for a body that is already in memory. If there is none, keep refuses a request that needs the
-// body. Any other request may wait: another middleware has read its body, and a refusal would not free that memory.
+// keep reserves room for a body of n bytes that is already in memory. If there is not enough room and a rule needs the
+// body, keep refuses the request. Other requests may wait, because another middleware has read their body and a refusal
+// would not free that memory.
 func (b *heldBody) keep(n int64, needed bool) error {
 	taken, ok := b.room.take(n)
 	b.taken += taken
@@ -67,8 +68,8 @@ func (b *heldBody) keep(n int64, needed bool) error {
 	return nil
 }
 
-// readAhead reads the body until ctx is done. If there is not enough room, the request waits with its body unread, and
-// the server does not notice if the client leaves.
+// readAhead reads the body in a goroutine. It returns when the body is read or ctx is done. If there is not enough room,
+// the request waits with its body unread, and the server does not notice if the client leaves.
 func (b *heldBody) readAhead(ctx context.Context) error {
 	n := b.request.ContentLength
 	if n <= 0 {
@@ -90,8 +91,8 @@ func (b *heldBody) readAhead(ctx context.Context) error {
 	return nil
 }
 
-// stop waits until reading ahead has stopped, because [http.MaxBytesReader] sets a header while it reads, and the
-// handler may set headers, too. Then stop gives back the room. It may be called several times.
+// stop waits for the goroutine that reads ahead, because [http.MaxBytesReader] sets a header while it reads, and the
+// handler may set headers, too. Then stop gives back the room. Further calls do nothing.
 func (b *heldBody) stop() {
 	if b.ahead != nil {
 		<-b.ahead.done
@@ -106,8 +107,8 @@ type prefetch struct {
 
 	done  chan struct{} // closed when the goroutine returns
 	rest  io.Reader     // set before done is closed
-	size  int64         // bytes that were read ahead
-	whole bool          // the whole body was read ahead
+	size  int64         // the number of bytes that the goroutine read
+	whole bool          // the goroutine read the whole body
 }
 
 func newPrefetch(original io.ReadCloser, limit int64) *prefetch {
@@ -144,25 +145,25 @@ func (a *prefetch) complete() bool {
 	}
 }
 
-// errReader is a reader that returns the error with which reading the original body failed.
+// errReader returns the error with which reading the original body failed.
 type errReader struct{ err error }
 
 func (f errReader) Read([]byte) (int, error) { return 0, f.err }
 
-// Before it sends an answer, an HTTP/1 server of net/http reads the rest of the body, to reuse the connection.
-// It reads up to 256 KiB, however slowly they arrive.
+// Before an HTTP/1 server of net/http sends an answer, it reads the rest of the body, to reuse the connection. It reads up
+// to drainBytes, however slowly they arrive.
 const (
 	drainBytes = 256 << 10
 
-	// drainTime is how long an answer that does not need the body waits for the rest of it. After that, the connection
-	// is closed with the answer.
+	// drainTime is the time for which an answer waits for the rest of a body that no handler reads. After that, the
+	// answer closes the connection.
 	drainTime = 50 * time.Millisecond
 )
 
 func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-// drain reads the rest of a body whose handler does not run, as net/http does, but for at most drainTime. If the
-// connection does not support deadlines, drain leaves the body to the server.
+// drain reads the rest of a body that no handler reads. It is like the draining of net/http, but takes at most drainTime.
+// If the connection does not support deadlines, drain does nothing.
 func drain(r *http.Request, w Writer) {
 	body, reading := r.Body.(*prefetch)
 	if r.ProtoMajor != 1 || !hasBody(r) || !reading && r.Header.Get("Expect") != "" || reading && body.complete() {

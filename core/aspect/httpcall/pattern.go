@@ -2,8 +2,8 @@ package httpcall
 
 import "strings"
 
-// Params returns the names of the wildcards of a path: {id} and {rest...} of net/http, {id:[0-9]+} and * of chi,
-// :id of echo.
+// Params returns the names of the wildcards in a path: {id} and {rest...} of net/http, {id:[0-9]+} and * of chi, :id of
+// echo.
 func Params(path string) []string {
 	var names []string
 	for _, segment := range strings.Split(path, "{")[1:] {
@@ -24,8 +24,7 @@ func Params(path string) []string {
 	return names
 }
 
-// GinParams returns the names of the parameters of a path that is registered with gin: :id and *rest, but not
-// \:id.
+// GinParams returns the names of the parameters in a path of gin: :id and *rest, but not \:id.
 func GinParams(path string) []string {
 	var names []string
 	for segment := range strings.SplitSeq(strings.ReplaceAll(path, `\:`, ""), "/") {

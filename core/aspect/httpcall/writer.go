@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// Writer is a response that reports its status, its size and whether it has begun. It has the methods of gin's
-// ResponseWriter, so that each implements the other.
+// Writer is a response writer that reports the status of the response, its size, and whether its header is final. It has
+// the methods of gin's ResponseWriter, so that each of the two types implements the other.
 //
 // WriteHeader may only record the status; WriteHeaderNow sends it.
 type Writer interface {
@@ -18,7 +18,7 @@ type Writer interface {
 	http.Flusher
 	http.CloseNotifier //nolint:staticcheck // gin's ResponseWriter has it
 
-	// Status returns the status of the answer, 200 before there is one.
+	// Status returns the status of the response. It returns 200 before a status is set.
 	Status() int
 	// Size returns the number of bytes of the body, -1 before anything is written.
 	Size() int
@@ -28,40 +28,40 @@ type Writer interface {
 	Written() bool
 	// WriteHeaderNow makes status and header final.
 	WriteHeaderNow()
-	// Pusher returns the HTTP/2 pusher, nil if there is none.
+	// Pusher returns the HTTP/2 pusher, nil if the connection has none.
 	Pusher() http.Pusher
 }
 
-// final is a response that accepts no more writes. It drops anything that layers outside the guard write because they
-// see its status or its error.
-type final struct {
+// sealedWriter is a response writer that drops every write. Layers outside the guard may try to write an answer because
+// they see a status or an error.
+type sealedWriter struct {
 	Writer // the writer that got the answer
 
 	status int // for layers outside, such as access logs
 }
 
-// settled returns a response that accepts no more writes. Layers outside the guard see the given status.
-func settled(w Writer, status int) Writer { return &final{Writer: w, status: status} }
+// seal returns a response writer that drops every write to w. Layers outside the guard see the given status.
+func seal(w Writer, status int) Writer { return &sealedWriter{Writer: w, status: status} }
 
-// Status returns the status of the answer.
-func (w *final) Status() int { return w.status }
+// Status returns the status that [seal] got.
+func (w *sealedWriter) Status() int { return w.status }
 
 // WriteHeader does nothing.
-func (w *final) WriteHeader(int) {}
+func (w *sealedWriter) WriteHeader(int) {}
 
-// WriteHeaderNow does nothing: the answer was sent, or gin sends it.
-func (w *final) WriteHeaderNow() {}
+// WriteHeaderNow does nothing, because the answer was sent or gin sends it.
+func (w *sealedWriter) WriteHeaderNow() {}
 
 // Write drops p and reports success.
-func (w *final) Write(p []byte) (int, error) { return len(p), nil }
+func (w *sealedWriter) Write(p []byte) (int, error) { return len(p), nil }
 
 // WriteString drops s and reports success.
-func (w *final) WriteString(s string) (int, error) { return len(s), nil }
+func (w *sealedWriter) WriteString(s string) (int, error) { return len(s), nil }
 
 // Unwrap supports [http.ResponseController].
-func (w *final) Unwrap() http.ResponseWriter { return w.Writer }
+func (w *sealedWriter) Unwrap() http.ResponseWriter { return w.Writer }
 
-// writer adapts a response of net/http to a [Writer].
+// writer adapts a response writer of net/http to [Writer].
 type writer struct {
 	http.ResponseWriter
 
@@ -72,7 +72,7 @@ type writer struct {
 
 var _ Writer = (*writer)(nil)
 
-// WriterOf returns w itself if it is a [Writer], and otherwise a Writer that writes to w.
+// WriterOf returns w itself if it implements [Writer]. Otherwise it returns a Writer that writes to w.
 func WriterOf(w http.ResponseWriter) Writer {
 	if known, ok := w.(Writer); ok {
 		return known
@@ -155,7 +155,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffered, err
 }
 
-// CloseNotify implements [http.CloseNotifier]. The channel is nil if the response below does not implement it.
+// CloseNotify implements [http.CloseNotifier]. It returns nil if the writer of net/http does not implement it.
 func (w *writer) CloseNotify() <-chan bool {
 	if n, ok := w.ResponseWriter.(http.CloseNotifier); ok { //nolint:staticcheck // handlers that ask for it get it
 		return n.CloseNotify()

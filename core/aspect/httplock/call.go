@@ -11,13 +11,13 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// call is one request of net/http. It implements [httpcall.Router].
+// call handles one request of net/http. It implements [httpcall.Router].
 type call struct {
 	cfg   *config
 	entry *httpcall.Entry
 	w     httpcall.Writer
 	r     *http.Request
-	next  http.Handler // the handler behind the guard
+	next  http.Handler // the handler that the guard protects
 }
 
 var _ httpcall.Router = (*call)(nil)
@@ -27,9 +27,9 @@ func (c *call) serve(a *aspect.Aspect, origin any) {
 	outer := httpcall.FrameOf(c.r.Context())
 	result := httpcall.Serve(&httpcall.Call{
 		Entry: c.entry, Origin: origin, Request: c.r, Writer: c.w, Router: c,
-		Outer: outer, Rerouted: outer != nil && !outer.Saw(c.r), // a handler may have passed another request to a mux
+		Outer: outer, Rerouted: outer != nil && !outer.SameRequest(c.r), // a handler may have passed another request to a mux
 	})
-	if result.Passed {
+	if result.Unguarded {
 		c.next.ServeHTTP(c.w, c.r)
 		return
 	}
@@ -71,12 +71,12 @@ func (c *call) Abandoned() bool { return false }
 
 // Run implements [httpcall.Router]. It copies the body and the parsed forms back to the original request, so that outer
 // handlers see them and net/http removes the files of a multipart form.
-func (c *call) Run(ctx context.Context, h httpcall.Handlers) httpcall.Ran {
+func (c *call) Run(ctx context.Context, h httpcall.Handlers) httpcall.RunResult {
 	handler, w, r := c.next, c.w, c.r.WithContext(ctx)
 	if h.Fallback != "" {
 		handler = c.cfg.fallbacks[h.Fallback]
 	} else {
-		h.Frame.HandsOver(c.r)
+		h.Frame.RecordRequest(c.r)
 	}
 	if h.Writer != nil {
 		w = h.Writer
@@ -85,5 +85,5 @@ func (c *call) Run(ctx context.Context, h httpcall.Handlers) httpcall.Ran {
 		c.r.Body, c.r.Form, c.r.PostForm, c.r.MultipartForm = r.Body, r.Form, r.PostForm, r.MultipartForm
 	}()
 	handler.ServeHTTP(w, r)
-	return httpcall.Ran{Writer: w}
+	return httpcall.RunResult{Writer: w}
 }
