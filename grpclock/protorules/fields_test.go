@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// row is a field of the option in the text form, and the change that it makes to a rule.
+// row contains a field of the option in the text form, and the change that the field makes to a rule.
 type row struct {
 	field, written string
 	want           func(r *ruleset.Rule)
@@ -88,7 +88,7 @@ func TestFields_EachChangesOneField(t *testing.T) {
 	}
 }
 
-// An explicit zero is a value that overrides the value of a rule in code.
+// An explicit zero value overrides the value of a rule in code.
 func TestFields_ZeroIsSet(t *testing.T) {
 	t.Parallel()
 	for field, written := range map[string]string{
@@ -111,7 +111,7 @@ func TestFields_ZeroIsSet(t *testing.T) {
 	}
 }
 
-// names returns the names of the fields of a message.
+// names returns the field names of m.
 func names(m protoreflect.MessageDescriptor) []string {
 	var list []string
 	for i := range m.Fields().Len() {

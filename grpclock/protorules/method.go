@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Method is a method and the rules of its options.
+// Method is a method with the rules that its options declare.
 type Method struct {
 	Descriptor protoreflect.MethodDescriptor
 	FullMethod string             // "/shop.v1.Orders/Pay"
@@ -19,15 +19,14 @@ type Method struct {
 	Problems   []*ruleset.Problem // see [Of]
 }
 
-// Of returns the rules that the options of a method declare, in order, and the problems of these
-// options. Both are nil for a method without options. Each rule is in the layer [ruleset.LayerProto] and
-// has the method as its endpoint. A field that has a problem is left out of its rule. Package ruleset
-// checks the values when it resolves the rules.
+// Of returns the rules that the lock options of m declare, in their order, and the problems of these options. If m has no
+// lock option, both are nil. Each rule is in the layer [ruleset.LayerProto] and has m as its endpoint. Of leaves out a
+// field that has a problem. Package ruleset checks the values when it resolves the rules.
 func Of(m protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem) {
 	locks, err := locksOf(m.Options())
 	if err != nil {
 		return nil, []*ruleset.Problem{{
-			Endpoint: ruleset.GRPC(fullMethod(m)), Source: placeOf(m).method(), Message: err.Error(),
+			Endpoint: ruleset.GRPC(fullMethod(m)), Source: newSourceFinder(m).method(), Message: err.Error(),
 		}}
 	}
 	var rules []ruleset.Declared
@@ -41,8 +40,8 @@ func Of(m protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem
 	return rules, problems
 }
 
-// All returns every method of the files, including methods without rules, sorted by full name. To read a
-// descriptor set, create the files with [google.golang.org/protobuf/reflect/protodesc.NewFiles].
+// All returns all methods in files, sorted by full name. It includes methods without rules. To read a descriptor set, create
+// files with [google.golang.org/protobuf/reflect/protodesc.NewFiles].
 func All(files *protoregistry.Files) []Method {
 	var list []Method
 	files.RangeFiles(func(file protoreflect.FileDescriptor) bool {
@@ -61,9 +60,9 @@ func All(files *protoregistry.Files) []Method {
 	return list
 }
 
-// NeedsRule reports whether a method without a rule is uncovered in the sense of [ruleset.Settings]. A
-// method does not need a rule if its idempotency_level is NO_SIDE_EFFECTS, or if it is
-// [ruleset.Endpoint.Infrastructure]. m is nil for a method without a descriptor.
+// NeedsRule reports whether a method without a rule is uncovered in the sense of [ruleset.Settings]. A method needs no rule
+// if its idempotency_level is NO_SIDE_EFFECTS, or if it is [ruleset.Endpoint.Infrastructure]. If a method has no
+// descriptor, m is nil.
 func NeedsRule(fullMethod string, m protoreflect.MethodDescriptor) bool {
 	return !ruleset.GRPC(fullMethod).Infrastructure() && (m == nil || !isReadOnly(m.Options()))
 }

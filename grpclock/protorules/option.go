@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/lockpb"
 )
 
-// locksOf returns the locks that the options of a method declare. It parses the bytes of the options again,
-// because they may contain the locks as unknown fields or as messages of a dynamic type.
+// locksOf returns the lock options in options. It marshals and parses options again, because options may contain the locks
+// as unknown fields or as messages of a dynamic type.
 func locksOf(options proto.Message) ([]*lockpb.Lock, error) {
 	if options == nil || !options.ProtoReflect().IsValid() {
 		return nil, nil
@@ -40,7 +40,7 @@ func locksOf(options proto.Message) ([]*lockpb.Lock, error) {
 	return locks, nil
 }
 
-// checkOwner reports another option that has the same number.
+// checkOwner returns an error if options contains another option with the number of the lock option.
 func checkOwner(options protoreflect.Message) (err error) {
 	own := lockType().TypeDescriptor()
 	options.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
@@ -54,7 +54,7 @@ func checkOwner(options protoreflect.Message) (err error) {
 
 func lockType() protoreflect.ExtensionType { return lockpb.E_Lock }
 
-// unknownFields returns the numbers of fields that the generated code of this program does not contain.
+// unknownFields returns the numbers of the fields in m that the generated code of this program does not contain.
 func unknownFields(m protoreflect.Message) []protowire.Number {
 	var numbers []protowire.Number
 	for rest := m.GetUnknown(); len(rest) > 0; {
@@ -68,7 +68,7 @@ func unknownFields(m protoreflect.Message) []protowire.Number {
 	return numbers
 }
 
-// fullMethod returns the name of a method in calls and rules: "/shop.v1.Orders/Pay".
+// fullMethod returns the name that m has in calls and in rules, such as "/shop.v1.Orders/Pay".
 func fullMethod(m protoreflect.MethodDescriptor) string {
 	return "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
 }

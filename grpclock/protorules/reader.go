@@ -10,26 +10,26 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// reader reads the declaration of one option.
+// reader converts one lock option of a method to a [ruleset.Declared] and collects its problems.
 type reader struct {
 	name     string // the name of the rule
-	place    place
-	index    int // the index of the option
+	sources  sourceFinder
+	index    int // the index of the option among the lock options of the method
 	declared ruleset.Declared
 	problems []*ruleset.Problem
 }
 
 func newReader(m protoreflect.MethodDescriptor, index int, name string) *reader {
-	at := placeOf(m)
-	return &reader{name: name, place: at, index: index, declared: ruleset.Declared{
+	sources := newSourceFinder(m)
+	return &reader{name: name, sources: sources, index: index, declared: ruleset.Declared{
 		Rule:   ruleset.Rule{Endpoint: ruleset.GRPC(fullMethod(m))},
-		Source: at.lock(index),
+		Source: sources.option(index),
 		Fields: map[string]ruleset.Source{},
 	}}
 }
 
-// read reads every field of a message that is set. A lock has the same fields as a rule. prefix and
-// numbers are the path to a message inside it: "status.busy.".
+// read reads the fields of m that are set. m is the lock or a message inside it. prefix is the field path from the lock to
+// m, such as "status.busy.". numbers is the same path in field numbers. A lock has the same fields as a rule.
 func (r *reader) read(prefix string, m protoreflect.Message, numbers ...protoreflect.FieldNumber) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -37,17 +37,17 @@ func (r *reader) read(prefix string, m protoreflect.Message, numbers ...protoref
 			r.readField(prefix+string(field.Name()), field, m.Get(field), append(slices.Clip(numbers), field.Number()))
 		}
 	}
-	// An unknown field is an error, because the lock would not do what its author wrote.
+	// An unknown field is an error: ignoring it would change the lock without notice.
 	for _, number := range unknownFields(m) {
 		r.reportf(strings.TrimSuffix(prefix, "."), nil, "field number %d of %s is not known to this program: update github.com/interlock-go/interlock in its go.mod",
 			number, m.Descriptor().FullName())
 	}
 }
 
-// readField reads one field. It ignores an enum that is unspecified, and reports an invalid value.
+// readField reads the field with the path name. It ignores an unspecified enum value. It reports an invalid value.
 func (r *reader) readField(name string, field protoreflect.FieldDescriptor, v protoreflect.Value, numbers []protoreflect.FieldNumber) {
 	if field.Message() != nil {
-		r.recordPlace(name, numbers)
+		r.recordSource(name, numbers)
 		r.read(name+".", v.Message(), numbers...)
 		return
 	}
@@ -60,34 +60,35 @@ func (r *reader) readField(name string, field protoreflect.FieldDescriptor, v pr
 	case err != nil:
 		r.reportf(name, numbers, "%v", err)
 	case field.IsList():
-		r.recordPlace(name, append(slices.Clip(numbers), 0)) // compilers record no other position
+		r.recordSource(name, append(slices.Clip(numbers), 0)) // compilers record sources of list elements, and none of the list
 		for i := range v.List().Len() {
-			r.recordPlace(fmt.Sprintf("%s[%d]", name, i), append(slices.Clip(numbers), protoreflect.FieldNumber(i)))
+			r.recordSource(fmt.Sprintf("%s[%d]", name, i), append(slices.Clip(numbers), protoreflect.FieldNumber(i)))
 		}
 	case isSet:
-		r.recordPlace(name, numbers)
+		r.recordSource(name, numbers)
 	}
 }
 
-// recordPlace records the position of a field. It records the position of a part of a field only if it
-// differs from the position of the field.
-func (r *reader) recordPlace(name string, numbers []protoreflect.FieldNumber) {
-	at := r.place.lock(r.index, numbers...)
-	if !strings.ContainsAny(name, ".[") || at != r.place.lock(r.index, numbers[0]) {
-		r.declared.Fields[name] = at
+// recordSource records the source of the field with the path name. If the field is a part of another field, recordSource
+// records its source only if it differs from the source of the whole field.
+func (r *reader) recordSource(name string, numbers []protoreflect.FieldNumber) {
+	source := r.sources.option(r.index, numbers...)
+	if !strings.ContainsAny(name, ".[") || source != r.sources.option(r.index, numbers[0]) {
+		r.declared.Fields[name] = source
 	}
 }
 
-// reportf adds a problem of a field, for example "status.busy.grpc". numbers is the path to it.
+// reportf adds a problem of a field. field is its path, such as "status.busy.grpc". numbers is the same path in field
+// numbers.
 func (r *reader) reportf(field string, numbers []protoreflect.FieldNumber, format string, args ...any) {
 	r.problems = append(r.problems, &ruleset.Problem{
 		Rule: r.name, Endpoint: r.declared.Rule.Endpoint, Field: field,
-		Source: r.place.lock(r.index, numbers...), Message: fmt.Sprintf(format, args...),
+		Source: r.sources.option(r.index, numbers...), Message: fmt.Sprintf(format, args...),
 	})
 }
 
-// valueOf returns a value for [ruleset.Declared.Set], or "" for an enum that is unspecified. The values of
-// an enum are the words of a rule in capitals, with a prefix: STRATEGY_NULL_RESPONSE is "null_response".
+// valueOf converts v, the value of field, for [ruleset.Declared.Set]. For an unspecified enum value it returns "". For any
+// other enum value it removes the prefix and the capitals: STRATEGY_NULL_RESPONSE becomes "null_response".
 func valueOf(field protoreflect.FieldDescriptor, v protoreflect.Value) (any, error) {
 	switch {
 	case field.IsList():
@@ -114,7 +115,7 @@ func valueOf(field protoreflect.FieldDescriptor, v protoreflect.Value) (any, err
 	return strings.ToLower(strings.TrimPrefix(string(value.Name()), prefix)), nil
 }
 
-// valueNames returns the names of the values that a field may have.
+// valueNames returns the names of the values of an enum. It leaves out the unspecified value.
 func valueNames(values protoreflect.EnumValueDescriptors) []string {
 	var names []string
 	for i := range values.Len() {

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// compiled returns a file whose only method has the given options.
+// compiled returns a file with one method that has the given options.
 func compiled(t testing.TB, options ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
 	return protofile.Compile(t, false, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-func TestOf_Lines(t *testing.T) {
+func TestOf_SourceLines(t *testing.T) {
 	t.Parallel()
 	set := compiled(t, "option deprecated = true;", lock("key: \"k\"\n      wait_time: \"1s\""))
 	got := onlyRule(t, read(t, set, generatedType(t)))
@@ -28,7 +28,7 @@ func TestOf_Lines(t *testing.T) {
 	}
 }
 
-func TestOf_PositionsOfValues(t *testing.T) {
+func TestOf_SourcesOfFields(t *testing.T) {
 	t.Parallel()
 	set := protofile.Compile(t, true, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
 package shop.v1;
@@ -64,7 +64,7 @@ service Orders {
 	wants := []string{"shop/v1/shop.proto:11:7: ", "shop/v1/shop.proto:13:16: "}
 	for i, p := range problems {
 		if !strings.HasPrefix(p.Error(), wants[i]) {
-			t.Errorf("got %v, want it at %s", p, wants[i])
+			t.Errorf("got %v, want the source %s", p, wants[i])
 		}
 	}
 	if len(problems) != len(wants) {
