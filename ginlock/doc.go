@@ -48,7 +48,7 @@
 //	err = guard.Check(r)
 //
 // Check compares the file with the routes. A rule that matches no route is an error that names the nearest route,
-// unless the file's unmatched says otherwise. With uncovered: error, a route that may change something and has
+// unless the file's unmatched says otherwise. With uncovered: error, a route that may modify data and has
 // neither a rule nor `none: true` is an error, too.
 //
 // A reload compiles the new rules for every route of the engines given to Check and changes them all at once. The guard

@@ -125,7 +125,7 @@ type Server interface {
 // does not check rules for other transports.
 //
 // For two kinds of problems, the [ruleset.Settings] of the set select whether Check returns them, reports
-// them to the observers or ignores them: rules that match no method, and methods that may change something
+// them to the observers or ignores them: rules that match no method, and methods that may modify data
 // and have no rule. Health checking and reflection need no rule.
 //
 // The guard checks later sets of a [ruleset.Live] in the same way and refuses a set that does not

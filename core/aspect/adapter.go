@@ -37,7 +37,7 @@ type Adapter[K comparable, X any] struct {
 	// incomplete. The registry also passes rules that already have problems, to find those in their keys and conditions.
 	Compile func(set *ruleset.Set, k K, rules []*ruleset.Resolved) (*Point, X, error)
 
-	// Changes reports whether calls of an endpoint may change something, so that it should have a rule. nil: no
+	// Changes reports whether calls of an endpoint may modify data, so that it should have a rule. nil: no
 	// endpoint has to have one.
 	Changes func(k K) bool
 

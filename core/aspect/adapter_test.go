@@ -93,7 +93,7 @@ func TestAdapter_PrefixUnderARuleForAllFunctions(t *testing.T) {
 func TestAdapter_Noun(t *testing.T) {
 	t.Parallel()
 	problems := checkShared(t, "uncovered: error\n"+sharedFile)
-	if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, "the job may change something") }) {
+	if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, "the job may modify data") }) {
 		t.Errorf("got %q", problems)
 	}
 }

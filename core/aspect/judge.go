@@ -25,7 +25,7 @@ type Judge struct {
 	// Endpoints lists all endpoints that exist.
 	Endpoints []ruleset.Endpoint
 
-	// Changes reports whether calls of an endpoint may change something, so that it should have a rule. nil: no
+	// Changes reports whether calls of an endpoint may modify data, so that it should have a rule. nil: no
 	// endpoint has to have one.
 	Changes func(ruleset.Endpoint) bool
 
@@ -158,14 +158,14 @@ func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	}
 }
 
-// uncovered reports the endpoints that may change something and have no rule in any set or other layer. The rule is
+// uncovered reports the endpoints that may modify data and have no rule in any set or other layer. The rule is
 // reported as missing in the strictest set.
 func (j *Judge) uncovered(strictest *ruleset.Set, sets []*ruleset.Set) []*ruleset.Problem {
 	var source ruleset.Source
 	if file := strictest.File(); file != "" {
 		source = ruleset.Source{Layer: ruleset.LayerYAML, File: file}
 	}
-	text := fmt.Sprintf("missing, and the %s may change something: add a rule, or write `none: true` where it needs no lock", j.noun())
+	text := fmt.Sprintf("missing, and the %s may modify data: add a rule, or write `none: true` where it needs no lock", j.noun())
 	if j.Transport == ruleset.TransportGRPC {
 		text += " (in the .proto idempotency_level = NO_SIDE_EFFECTS, where it changes nothing)"
 	}

@@ -120,8 +120,8 @@ func (c *check) findings(file, before *rulefile.File) (found []report.Finding, s
 	}
 	result := inspect.Run(in)
 	summary = fmt.Sprintf("%s: %s", name, counted(len(set.Rules()), "rule"))
-	if result.Options > 0 {
-		summary += fmt.Sprintf(" and %d in .proto files", result.Options)
+	if result.ProtoRules > 0 {
+		summary += fmt.Sprintf(" and %d in .proto files", result.ProtoRules)
 	}
 	return append(found, result.Findings...), summary + ": ", nil
 }

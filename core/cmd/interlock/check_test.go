@@ -37,7 +37,7 @@ func TestCheck_AgainstWithDescriptors(t *testing.T) {
 	shop := compileImage(t, protocompile.SourceInfoStandard, shopProto)
 	args := []string{"check", "testdata/unlocked.yaml", "--against", "testdata/locked.yaml"}
 	want := interlock(t, "", args...)
-	want.stdout = strings.NewReplacer(", unless its .proto has a rule (--descriptors shows it)", "", "9 rules:", "9 rules and 1 in .proto files:").Replace(want.stdout)
+	want.stdout = strings.NewReplacer(", unless its .proto has a rule (pass --descriptors)", "", "9 rules:", "9 rules and 1 in .proto files:").Replace(want.stdout)
 	if got := interlock(t, "", append(args, "--descriptors", shop)...); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

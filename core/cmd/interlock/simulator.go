@@ -353,7 +353,7 @@ func (s *simulator) grpc(ctx context.Context, fullMethod string, header http.Hea
 	}
 	e := ruleset.GRPC(fullMethod)
 	if !image.HasOptions(m) {
-		where := "the .proto (--descriptors shows it) or in the program"
+		where := "the .proto (pass --descriptors) or in the program"
 		if s.image != nil {
 			where = "the program: its .proto has no key either"
 		}

@@ -11,8 +11,9 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// Against compares the rules with the rules in force. It reports each change as a note, a change that lets calls
-// run without a lock as a warning, and a change that a reload would refuse as an error.
+// Against compares the rules in.Set with the rules old, which are in force. It returns a finding for each change. A change
+// is an error if a reload would refuse it, a warning if it gives calls another lock or lets them run without a lock, and
+// otherwise a note.
 func Against(old *ruleset.Set, in *Inputs) []report.Finding {
 	c := comparison{in: in, old: old}
 	refused, unlocked := ruleset.CompareLocks(old, in.Set)
@@ -20,7 +21,7 @@ func Against(old *ruleset.Set, in *Inputs) []report.Finding {
 	if in.Image != nil {
 		for _, m := range in.Image.Methods {
 			e := ruleset.GRPC(m.FullMethod)
-			others, lost := ruleset.CompareLocksAt(e, c.at(old, e), c.at(in.Set, e))
+			others, lost := ruleset.CompareLocksAt(e, c.rulesAt(old, e), c.rulesAt(in.Set, e))
 			c.unlocked = append(c.unlocked, lost...)
 			if !in.Set.Settings().AllowRekey {
 				refused = append(refused, others...)
@@ -36,7 +37,7 @@ func Against(old *ruleset.Set, in *Inputs) []report.Finding {
 	return c.found.list()
 }
 
-// comparison is one run of Against.
+// comparison is the state of one call of Against.
 type comparison struct {
 	in       *Inputs
 	old      *ruleset.Set
@@ -44,7 +45,7 @@ type comparison struct {
 	unlocked []ruleset.Unlocking
 }
 
-// hasOptions reports whether the options of a method are known.
+// hasOptions reports whether the .proto options of the method e are known.
 func (c *comparison) hasOptions(e ruleset.Endpoint) bool {
 	if c.in.Image == nil || e.Transport != ruleset.TransportGRPC {
 		return false
@@ -53,7 +54,7 @@ func (c *comparison) hasOptions(e ruleset.Endpoint) bool {
 	return known
 }
 
-// unlocks returns the unlocking that a change causes, or nil.
+// unlocks returns the unlocking that a change causes, nil if it causes none.
 func (c *comparison) unlocks(change *ruleset.Change) *ruleset.Unlocking {
 	is := func(r *ruleset.Resolved) bool {
 		return r != nil && r.Endpoint == change.Endpoint && r.Name == change.Rule
@@ -74,7 +75,8 @@ func (c *comparison) unlocks(change *ruleset.Change) *ruleset.Unlocking {
 	return &c.unlocked[i]
 }
 
-// add reports a change. It leaves out a field for which a reload is refused, because an error reports it.
+// add adds a finding for a change. It leaves out a field whose change a reload would refuse, because an error reports that
+// change.
 func (c *comparison) add(change *ruleset.Change) {
 	p := &ruleset.Problem{Rule: change.Rule, Endpoint: change.Endpoint, Field: change.Field, Source: change.NewSource}
 	switch after := change.NewRule; {
@@ -99,7 +101,7 @@ func (c *comparison) add(change *ruleset.Change) {
 		p.Message += ": ANOTHER LOCK"
 		severity = report.Warning
 	case u != nil:
-		p.Message += c.runs(change, u)
+		p.Message += c.describeUnlocking(change, u)
 		severity = report.Warning
 	}
 	if p.Source.File == "" { // a removed rule has no line in the new file
@@ -108,16 +110,16 @@ func (c *comparison) add(change *ruleset.Change) {
 	c.found.add(severity, p)
 }
 
-// runs describes how the handler of an endpoint runs after a change takes its lock away, with advice if that
-// may not be intended.
-func (c *comparison) runs(change *ruleset.Change, u *ruleset.Unlocking) string {
+// describeUnlocking describes how a handler runs after a change removes its lock. It adds advice if that may not be
+// intended.
+func (c *comparison) describeUnlocking(change *ruleset.Change, u *ruleset.Unlocking) string {
 	switch {
 	case u.Field == "when":
 		return ": calls for which it is false run without this lock"
 	case u.New != nil && locks(u.New):
 		return ": the handler runs without the lock in that case"
 	}
-	after := c.at(c.in.Set, change.Endpoint)
+	after := c.rulesAt(c.in.Set, change.Endpoint)
 	text, advice := ": the endpoint runs unlocked", ": write none: true or disabled: true if that is meant"
 	switch t := change.Endpoint.Transport; {
 	case slices.ContainsFunc(after, locks):
@@ -127,7 +129,7 @@ func (c *comparison) runs(change *ruleset.Change, u *ruleset.Unlocking) string {
 	case t == ruleset.TransportFunc:
 		text = ": the function runs unlocked, unless the program has a rule for it"
 	case t == ruleset.TransportGRPC && c.in.Image == nil:
-		text += ", unless its .proto has a rule (--descriptors shows it)"
+		text += ", unless its .proto has a rule (pass --descriptors)"
 	}
 	if change.Field != "" || change.NewRule != nil {
 		return text
@@ -135,8 +137,8 @@ func (c *comparison) runs(change *ruleset.Change, u *ruleset.Unlocking) string {
 	return text + advice
 }
 
-// at returns the rules of an endpoint in a set, with its options.
-func (c *comparison) at(set *ruleset.Set, e ruleset.Endpoint) []*ruleset.Resolved {
+// rulesAt returns the rules of the endpoint e in set, merged with its .proto options if they are known.
+func (c *comparison) rulesAt(set *ruleset.Set, e ruleset.Endpoint) []*ruleset.Resolved {
 	rules := set.Lookup(e)
 	if c.in.Image == nil || e.Transport != ruleset.TransportGRPC || len(rules) > 0 && rules[0].None {
 		return rules

@@ -23,7 +23,7 @@ func checkFile(in *Inputs, found *findings) {
 	}
 }
 
-// checkSettings warns of settings that are meant for a short time only.
+// checkSettings adds a warning for each setting that should be on only for a short time.
 func checkSettings(set *ruleset.Set, found *findings) {
 	s, at := set.Settings(), set.Dump().SettingSources
 	for _, setting := range []struct {
@@ -43,7 +43,7 @@ func checkSettings(set *ruleset.Set, found *findings) {
 	}
 }
 
-// checkProfiles warns of profiles that no rule of the file and no known option uses.
+// checkProfiles adds a warning for each profile that no rule of the file and no known .proto option uses.
 func checkProfiles(in *Inputs, found *findings) {
 	used := slices.Clone(in.File.Uses)
 	where := "no rule of the file or of the .proto files has it"
@@ -66,8 +66,8 @@ func checkProfiles(in *Inputs, found *findings) {
 	}
 }
 
-// Service checks the name of a program. It returns a warning if the name is probably misspelt, and a note
-// if no rule names it. found is false if it has nothing to report.
+// Service checks the name of a program against the services lists in file. If no rule names service, Service returns a
+// note, or a warning if service is similar to a name in the file. Otherwise it returns false.
 func Service(file *rulefile.File, service string) (f report.Finding, found bool) {
 	if file == nil || service == "" || len(file.Services) == 0 || slices.Contains(file.Services, service) {
 		return f, false

@@ -6,14 +6,14 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// findings collects problems without duplicates.
+// findings collects problems and drops duplicates.
 type findings struct {
 	aspect.Report
 
-	notes aspect.Report // kept as warnings of a second report
+	notes aspect.Report // contains the notes as warnings
 }
 
-// add adds a problem with a severity.
+// add adds a problem with the severity s.
 func (f *findings) add(s report.Severity, p *ruleset.Problem) {
 	switch s {
 	case report.Error:
@@ -25,7 +25,7 @@ func (f *findings) add(s report.Severity, p *ruleset.Problem) {
 	}
 }
 
-// list returns the findings: errors, then warnings, then notes.
+// list returns the findings in the order errors, warnings, notes.
 func (f *findings) list() []report.Finding {
 	var list []report.Finding
 	for _, group := range []struct {

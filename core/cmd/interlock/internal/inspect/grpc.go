@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// checkGRPC checks the rules of gRPC methods. It lays them over the options of the .proto files if these are
-// known, and otherwise checks them by themselves.
+// checkGRPC checks the rules of each gRPC method in the descriptors, merged with the options in its .proto file. If the
+// descriptors are not known, it checks the rules of each method in the set.
 func checkGRPC(i *inspector) {
 	if i.in.Image != nil {
 		for _, m := range i.in.Image.Methods {
@@ -28,18 +28,18 @@ func checkGRPC(i *inspector) {
 		return
 	}
 	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportGRPC) {
-		if rules = i.whole(rules, "the .proto (--descriptors shows it) or in the program"); len(rules) > 0 {
+		if rules = i.withKey(rules, "the .proto (pass --descriptors) or in the program"); len(rules) > 0 {
 			i.check(grpcSite(rules[0].Endpoint, nil, rules))
 		}
 	}
 }
 
-// checkMethod checks the rules of one method.
+// checkMethod checks the rules of the method m, whose endpoint is e.
 func checkMethod(i *inspector, e ruleset.Endpoint, m protorules.Method) {
 	if len(i.in.Set.Lookup(e)) == 0 {
-		i.fromOptions += len(m.Rules)
+		i.protoRules += len(m.Rules)
 	}
-	rules, err := overOptions(i, e, m)
+	rules, err := mergeOptions(i, e, m)
 	s := grpcSite(e, m.Descriptor, rules)
 	switch {
 	case err != nil:
@@ -52,18 +52,18 @@ func checkMethod(i *inspector, e ruleset.Endpoint, m protorules.Method) {
 	}
 }
 
-// overOptions returns the rules of a method, laid over its options. Without options, the key may be in Go,
-// which is not available here.
-func overOptions(i *inspector, e ruleset.Endpoint, m protorules.Method) ([]*ruleset.Resolved, error) {
+// mergeOptions returns the rules of a method, merged with the options in its .proto file. If the method has no options, the
+// key may be in Go, so mergeOptions leaves out rules without a key.
+func mergeOptions(i *inspector, e ruleset.Endpoint, m protorules.Method) ([]*ruleset.Resolved, error) {
 	if image.HasOptions(m) {
 		return image.Overlay(i.in.Set, m)
 	}
-	return i.whole(i.in.Set.Match(e), "the .proto or in the program"), nil
+	return i.withKey(i.in.Set.Match(e), "the .proto or in the program"), nil
 }
 
-// grpcSite returns the site of a method. Without a descriptor its request may have any field.
+// grpcSite returns the site of the method d. If d is nil, the request may have any field.
 func grpcSite(e ruleset.Endpoint, d protoreflect.MethodDescriptor, rules []*ruleset.Resolved) *site {
-	s := &site{endpoint: e, rules: rules, open: true}
+	s := &site{endpoint: e, rules: rules, anyVariable: true}
 	s.schema = func(more assumed) (*keyexpr.Schema, error) {
 		var request protoreflect.MessageDescriptor
 		if d != nil {
@@ -80,7 +80,7 @@ func grpcSite(e ruleset.Endpoint, d protoreflect.MethodDescriptor, rules []*rule
 	return s
 }
 
-// checkResponses compares the responses of rules with the reply of their method.
+// checkResponses adds an error for each rule whose response the method d cannot send as its reply.
 func checkResponses(d protoreflect.MethodDescriptor, rules []*ruleset.Resolved, found *findings) {
 	for _, r := range rules {
 		if r.Response == "" || strings.TrimSpace(r.Response) == "null" {

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// checkHTTP checks the rules of HTTP endpoints for each route of the program. If the routes are not known, it uses
-// the endpoints of the rules instead.
+// checkHTTP checks the rules of each HTTP route of the program. If the routes are not known, it checks the rules of each
+// HTTP endpoint in the set.
 func checkHTTP(i *inspector) {
 	if i.in.Routes == nil {
 		for _, rules := range byEndpoint(i.in.Set, ruleset.TransportHTTP) {
@@ -31,13 +31,13 @@ func checkHTTP(i *inspector) {
 	judge.Judge(&i.findings.Report, i.in.Set)
 }
 
-// httpSite returns the site of a route. known is nil if the routes of the program are not known.
+// httpSite returns the site of route r. If the routes of the program are not known, known is nil.
 func httpSite(known *routes.Table, r routes.Route, rules []*ruleset.Resolved) *site {
-	s := &site{endpoint: r.Endpoint(), rules: rules, open: known == nil}
-	if !s.open {
+	s := &site{endpoint: r.Endpoint(), rules: rules, anyVariable: known == nil}
+	if !s.anyVariable {
 		s.fallbacks, s.routed = known.Fallbacks, true
 	}
-	s.anyParam = s.open && strings.HasSuffix(r.Path, "*")
+	s.anyParam = s.anyVariable && strings.HasSuffix(r.Path, "*")
 	s.schema = func(more assumed) (*keyexpr.Schema, error) {
 		c := httpvars.Config{PathParams: append(routes.Params(r.Path), more.params...)}
 		for _, name := range more.variables {

@@ -1,8 +1,8 @@
-// Package inspect checks a set of rules without the program that will use it: from the rules
-// alone, or with the program's routes, methods and bodies.
+// Package inspect checks a set of rules without running the program that uses them. It needs only the rules. Given the
+// program's routes or gRPC descriptors, it checks the rules against them, too.
 //
-// It depends on rules and on the packages that compile them. It reads no file, writes no text and needs no
-// Redis. The command check calls [Run] and [Against] and writes their findings.
+// It reads no file, writes no text and needs no Redis. The command check calls [Run] and [Against] and writes their
+// findings.
 package inspect
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Result holds the findings about a set.
+// Result is the result of [Run].
 type Result struct {
-	Findings []report.Finding
-	Options  int // the number of rules of methods that only their .proto files declare
+	Findings   []report.Finding
+	ProtoRules int // the number of rules in .proto files, for methods without a rule in the file
 }
 
-// Run checks the rules.
+// Run checks the rules of in.Set. If in.Image is known, it checks the rules of the .proto files, too.
 func Run(in *Inputs) Result {
 	i := &inspector{in: in, orders: newOrders()}
 	checkHTTP(i)
@@ -34,13 +34,13 @@ func Run(in *Inputs) Result {
 	i.orders.check(&i.findings)
 	checkFile(in, &i.findings)
 	noteUnchecked(in, &i.findings)
-	return Result{Findings: i.findings.list(), Options: i.fromOptions}
+	return Result{Findings: i.findings.list(), ProtoRules: i.protoRules}
 }
 
-// checkFunctions checks the rules of functions. Their arguments are Go values of unknown types.
+// checkFunctions checks the rules of functions. The types of their arguments are not known.
 func checkFunctions(i *inspector) {
 	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportFunc) {
-		if rules = i.whole(rules, "the program"); len(rules) > 0 {
+		if rules = i.withKey(rules, "the program"); len(rules) > 0 {
 			i.check(&site{endpoint: rules[0].Endpoint, rules: rules, schema: func(assumed) (*keyexpr.Schema, error) {
 				return keyexpr.Argument(reflect.TypeFor[any]())
 			}})
@@ -48,9 +48,10 @@ func checkFunctions(i *inspector) {
 	}
 }
 
-// noteUnchecked adds a note that lists the checks for which the program's routes or methods are missing.
+// noteUnchecked adds a note for each transport whose routes or methods are not known. The note lists the checks that Run
+// skipped.
 func noteUnchecked(in *Inputs, found *findings) {
-	for _, open := range []struct {
+	for _, gap := range []struct {
 		transport  ruleset.Transport
 		known      bool
 		noun, flag string
@@ -58,20 +59,20 @@ func noteUnchecked(in *Inputs, found *findings) {
 		{ruleset.TransportHTTP, in.Routes != nil, "route", "--routes"},
 		{ruleset.TransportGRPC, in.Image != nil, "method", "--descriptors"},
 	} {
-		has := func(r *ruleset.Resolved) bool { return r.Endpoint.Transport == open.transport }
-		if open.known || !slices.ContainsFunc(in.Set.Rules(), has) {
+		has := func(r *ruleset.Resolved) bool { return r.Endpoint.Transport == gap.transport }
+		if gap.known || !slices.ContainsFunc(in.Set.Rules(), has) {
 			continue
 		}
-		var questions []string
+		var skipped []string
 		if in.Set.Settings().Unmatched != ruleset.SeverityIgnore {
-			questions = append(questions, "every rule matches a "+open.noun)
+			skipped = append(skipped, "every rule matches a "+gap.noun)
 		}
 		if in.Set.Settings().Uncovered != ruleset.SeverityIgnore {
-			questions = append(questions, "every "+open.noun+" that may change something has a rule")
+			skipped = append(skipped, "every "+gap.noun+" that may modify data has a rule")
 		}
-		if len(questions) > 0 {
+		if len(skipped) > 0 {
 			found.add(report.Note, &ruleset.Problem{
-				Message: fmt.Sprintf("not checked: whether %s (%s shows it)", strings.Join(questions, ", and "), open.flag),
+				Message: fmt.Sprintf("not checked: whether %s (pass %s)", strings.Join(skipped, ", and "), gap.flag),
 			})
 		}
 	}

@@ -8,29 +8,28 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Inputs holds the rules and the known facts about the program.
+// Inputs holds the rules and everything that is known about the program.
 type Inputs struct {
 	Name string         // the name of the checked file, for problems without a line
-	File *rulefile.File // nil: only the options of .proto files are checked
+	File *rulefile.File // nil if there is no file, only options in .proto files
 	Set  *ruleset.Set   // the rules of the file
 
 	Service string // the name of the program in the services lists of the file; "" if not given
 
-	Routes *routes.Table // nil: not known
-	Image  *image.Image  // nil: not known
+	Routes *routes.Table // the routes of the program; nil if they are not known
+	Image  *image.Image  // the gRPC descriptors; nil if they are not known
 }
 
 // inspector checks the rules of endpoints and collects the findings.
 type inspector struct {
-	in          *Inputs
-	findings    findings
-	orders      *orders
-	fromOptions int                 // the number of rules that only a .proto file declares
-	methods     []*ruleset.Resolved // rules of known methods that compile, with all known layers
+	in         *Inputs
+	findings   findings
+	orders     *orders
+	protoRules int                 // see [Result]
+	methods    []*ruleset.Resolved // the rules of the methods in the descriptors, if they compile
 }
 
-// check compiles the rules of a site and checks them if they compile. It reports whether they
-// compile.
+// check compiles the rules of s and reports whether they compile. If they do, check adds warnings about them.
 func (i *inspector) check(s *site) bool {
 	if len(s.rules) == 0 {
 		return false
@@ -46,21 +45,21 @@ func (i *inspector) check(s *site) bool {
 	return true
 }
 
-// whole returns the rules that have a key. It adds a note for each of the others, whose key has to
-// be declared in where.
-func (i *inspector) whole(rules []*ruleset.Resolved, where string) []*ruleset.Resolved {
-	var whole []*ruleset.Resolved
+// withKey returns the rules that have a key. For each other rule it adds a note, which says where the key has to be
+// declared.
+func (i *inspector) withKey(rules []*ruleset.Resolved, where string) []*ruleset.Resolved {
+	var complete []*ruleset.Resolved
 	for _, r := range rules {
 		if !r.Partial() {
-			whole = append(whole, r)
+			complete = append(complete, r)
 			continue
 		}
 		i.findings.add(report.Note, r.Problem("key", "not checked: the rule has no key here, so it has to be in "+where))
 	}
-	return whole
+	return complete
 }
 
-// byEndpoint groups the rules of a transport that take a lock, in order.
+// byEndpoint groups the rules of transport t by endpoint, in the order of the set. It leaves out rules with None.
 func byEndpoint(set *ruleset.Set, t ruleset.Transport) [][]*ruleset.Resolved {
 	var groups [][]*ruleset.Resolved
 	index := map[ruleset.Endpoint]int{}

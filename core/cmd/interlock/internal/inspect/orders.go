@@ -7,22 +7,22 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// mostShared is the number of locks of one endpoint that are compared with each other. Only locks that other
-// endpoints take, too, are counted.
+// mostShared is the maximum number of locks of one endpoint that check compares with each other. It counts only locks that
+// other endpoints take, too.
 const mostShared = 100
 
-// orders holds the locks of endpoints in the order in which calls take them. Two endpoints that
-// take a pair of locks in opposite orders can wait for each other.
+// orders holds the locks of endpoints in the order in which calls take them. Two endpoints that take a pair of locks in
+// opposite orders can wait for each other.
 type orders struct {
-	places []place
-	takers map[string]ruleset.Endpoint // by key: the endpoint that takes it; zero if several do
-	pairs  map[pair]taken
+	sequences []sequence
+	takers    map[string]ruleset.Endpoint // by key template: the endpoint that takes the lock; zero if several endpoints do
+	pairs     map[pair]nesting            // the first nesting of each pair
 }
 
-// place is an endpoint with its locks.
-type place struct {
+// sequence contains the locks of an endpoint in the order in which calls take them.
+type sequence struct {
 	endpoint ruleset.Endpoint
-	taken    []lock
+	locks    []lock
 }
 
 // lock is a key template with the rule that takes it.
@@ -31,29 +31,29 @@ type lock struct {
 	rule *ruleset.Resolved
 }
 
-// pair is two key templates: an endpoint holds the lock of the first while it waits for the lock of the second.
+// pair consists of the key templates of two locks. An endpoint holds the first lock while it waits for the second.
 type pair struct{ first, second string }
 
-// taken is the endpoint of a pair.
-type taken struct {
+// nesting records which endpoint takes a pair of locks.
+type nesting struct {
 	endpoint ruleset.Endpoint
-	rule     *ruleset.Resolved // the rule that waits
+	rule     *ruleset.Resolved // the rule of the second lock
 }
 
 func newOrders() *orders {
-	return &orders{takers: map[string]ruleset.Endpoint{}, pairs: map[pair]taken{}}
+	return &orders{takers: map[string]ruleset.Endpoint{}, pairs: map[pair]nesting{}}
 }
 
-// add adds the locks of a site.
+// add adds the locks of s.
 func (o *orders) add(s *site) {
-	p := place{endpoint: s.endpoint}
+	seq := sequence{endpoint: s.endpoint}
 	for _, r := range s.rules {
 		if !locks(r) {
 			continue
 		}
 		for _, template := range r.Templates() {
 			l := lock{r.Prefix + template, r}
-			p.taken = append(p.taken, l)
+			seq.locks = append(seq.locks, l)
 			if e, known := o.takers[l.key]; !known {
 				o.takers[l.key] = s.endpoint
 			} else if e != s.endpoint {
@@ -61,19 +61,19 @@ func (o *orders) add(s *site) {
 			}
 		}
 	}
-	o.places = append(o.places, p)
+	o.sequences = append(o.sequences, seq)
 }
 
 func locks(r *ruleset.Resolved) bool { return !r.Disabled && !r.DryRun && !r.None }
 
 func waits(r *ruleset.Resolved) bool { return r.WaitTime != ruleset.NoWait }
 
-// check reports the pairs that a place takes in the opposite order to an earlier place. Only keys
-// that several endpoints take can be in such a pair.
+// check adds a warning for each pair of locks that one endpoint takes in one order and another endpoint in the opposite
+// order. It ignores locks that only one endpoint takes.
 func (o *orders) check(found *findings) {
-	for _, p := range o.places {
+	for _, seq := range o.sequences {
 		var before []lock
-		for _, l := range p.taken {
+		for _, l := range seq.locks {
 			if !o.takers[l.key].IsZero() {
 				continue
 			}
@@ -83,22 +83,23 @@ func (o *orders) check(found *findings) {
 				break
 			}
 			for _, outer := range before {
-				o.nested(p.endpoint, outer, l, found)
+				o.nest(seq.endpoint, outer, l, found)
 			}
 			before = append(before, l)
 		}
 	}
 }
 
-// nested records that an endpoint takes a lock while it holds another one. The locks of one rule are
-// taken together and do not count.
-func (o *orders) nested(e ruleset.Endpoint, outer, inner lock, found *findings) {
+// nest records that the endpoint e waits for the lock inner while it holds the lock outer. It adds a warning if another
+// endpoint takes the two locks in the opposite order. It ignores two locks of one rule, because a call takes them
+// together. It also ignores an inner lock without a wait time.
+func (o *orders) nest(e ruleset.Endpoint, outer, inner lock, found *findings) {
 	if outer.rule == inner.rule || outer.key == inner.key || !waits(inner.rule) {
 		return
 	}
 	p := pair{outer.key, inner.key}
 	if _, known := o.pairs[p]; !known {
-		o.pairs[p] = taken{e, inner.rule}
+		o.pairs[p] = nesting{e, inner.rule}
 	}
 	if other, opposite := o.pairs[pair{p.second, p.first}]; opposite && other.endpoint != e {
 		found.Warn(e, inner.rule.Problem(keyField(inner.rule), fmt.Sprintf(

@@ -11,23 +11,24 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// site is an endpoint with its rules and the schema of their expressions there.
+// site is an endpoint with its rules and the schema of their expressions.
 type site struct {
 	endpoint  ruleset.Endpoint
 	rules     []*ruleset.Resolved
 	schema    func(more assumed) (*keyexpr.Schema, error)
 	fallbacks []string // the fallbacks of the program, if routed
 
-	open     bool // the variables of the program are not known, so that any name may be one
-	anyParam bool // the path parameters are not known
-	routed   bool // the fallbacks of the program are known
+	anyVariable bool // the variables of the program are not known, so any name may be one
+	anyParam    bool // the path parameters are not known
+	routed      bool // the fallbacks of the program are known
 }
 
-// compile compiles the rules. If that fails, it reports the problems and returns nil.
+// compile compiles the rules. If they do not compile, it adds their problems to found and returns nil. A name that the
+// program may define is not a problem; compile adds a note about it.
 func (s *site) compile(found *findings) *aspect.Preview {
 	var more assumed
 	preview, err := s.preview(more)
-	for more.add(s, err) { // one name may hide the next
+	for more.add(s, err) { // one unknown name may hide the next
 		preview, err = s.preview(more)
 	}
 	if err != nil {
@@ -56,30 +57,30 @@ func (s *site) report(err error, found *findings) {
 	}
 	for _, p := range invalid.Problems {
 		advised := *p
-		advised.Message += s.registering(p)
+		advised.Message += s.registerHint(p)
 		found.Add(s.endpoint, &advised)
 	}
 }
 
-// registering returns advice on registering a variable of an unknown name. The routes file
-// contains all variables of the program.
-func (s *site) registering(p *ruleset.Problem) string {
+// registerHint returns the advice to register the unknown variable that p is about. It returns "" unless the routes file is
+// known, because that file contains all variables of the program.
+func (s *site) registerHint(p *ruleset.Problem) string {
 	e, ok := errors.AsType[*keyexpr.Error](p)
-	if s.endpoint.Transport != ruleset.TransportHTTP || s.open || !ok || e.Unknown == "" || e.Of != "" {
+	if s.endpoint.Transport != ruleset.TransportHTTP || s.anyVariable || !ok || e.Unknown == "" || e.Of != "" {
 		return ""
 	}
 	return fmt.Sprintf("\n  if it is a variable of the program: register it, WithVariable(%q, …) of ginlock, and write the routes file again (WriteRoutes)", e.Unknown)
 }
 
-// flagHint returns a hint with the flag that shows whether the program has a variable.
+// flagHint returns a hint with the flag for checking the variables of the program. gRPC has no such flag.
 func (s *site) flagHint() string {
 	if s.endpoint.Transport == ruleset.TransportHTTP {
-		return " (--routes shows whether it does)"
+		return " (pass --routes)"
 	}
 	return ""
 }
 
-// keyField returns the name of the field with the first template of a rule.
+// keyField returns the name of the field that contains the first key template of r.
 func keyField(r *ruleset.Resolved) string {
 	if r.Key == "" {
 		return "keys"
@@ -87,17 +88,17 @@ func keyField(r *ruleset.Resolved) string {
 	return "key"
 }
 
-// assumed holds the unknown names in keys and conditions that the program may define.
+// assumed holds the unknown names in keys and conditions. The program may define them.
 type assumed struct {
 	variables []string
 	params    []string // the path parameters
 	notes     []*ruleset.Problem
 }
 
-// add adds the names that would solve the problems of an error. It reports whether it found any.
+// add adds the unknown names in err that the program may define. It returns false if err contains none.
 func (a *assumed) add(s *site, err error) bool {
 	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
-	if !ok || !s.open {
+	if !ok || !s.anyVariable {
 		return false
 	}
 	before := len(a.notes)
@@ -107,7 +108,7 @@ func (a *assumed) add(s *site, err error) bool {
 		case !ok || e.Unknown == "":
 		case e.Of == "path" && s.anyParam:
 			a.params = withName(a.params, e.Unknown)
-			a.note(p, "whether the routes below have the path parameter "+e.Unknown+" (--routes shows it)")
+			a.note(p, "whether the routes below have the path parameter "+e.Unknown+" (pass --routes)")
 		case e.Of == "" && e.Suggestion == "" && canBeVariable(e.Unknown):
 			a.variables = withName(a.variables, e.Unknown)
 			a.note(p, "the variable "+e.Unknown+", which the program has to register"+s.flagHint())
@@ -116,7 +117,7 @@ func (a *assumed) add(s *site, err error) bool {
 	return len(a.notes) > before
 }
 
-// note adds a note about something that cannot be checked.
+// note adds a note that what was not checked.
 func (a *assumed) note(p *ruleset.Problem, what string) {
 	note := *p
 	note.Message, note.Err = "not checked: "+what, nil
@@ -128,7 +129,7 @@ func canBeVariable(name string) bool {
 	return err == nil
 }
 
-// withName returns the list with a name added, unless the list already contains it.
+// withName returns names with name added, unless names already contains it.
 func withName(names []string, name string) []string {
 	if slices.Contains(names, name) {
 		return names
