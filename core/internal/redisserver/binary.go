@@ -7,16 +7,15 @@ import (
 	"testing"
 )
 
-// Binary is a server program: redis-server, or one with the same options, such as valkey-server. The
-// zero value is redis-server on PATH.
+// Binary is a server program with the options of redis-server, such as redis-server or valkey-server. The zero value is
+// redis-server on PATH.
 type Binary struct{ path string }
 
-// isOld reports whether the binary is a Redis 6, which has no option for the port of the cluster bus and no
-// sharded pub/sub.
+// isOld reports whether the binary is Redis 6. Redis 6 has no option for the port of the cluster bus and no sharded pub/sub.
 func (b Binary) isOld(tb testing.TB) bool {
 	tb.Helper()
 	if b.path == "" {
-		b.path = onPath(tb)
+		b.path = findOnPath(tb)
 	}
 	version, err := exec.CommandContext(tb.Context(), b.path, "--version").Output()
 	if err != nil {
@@ -25,12 +24,12 @@ func (b Binary) isOld(tb testing.TB) bool {
 	return strings.Contains(string(version), " v=6.")
 }
 
-// RequireEnv is the environment variable that turns a missing redis-server from a skip into a failure
-// when it is "1".
+// RequireEnv is an environment variable. If it is "1", a test without a redis-server on PATH fails. Otherwise the test is
+// skipped.
 const RequireEnv = "INTERLOCK_REQUIRE_REDIS"
 
-// onPath returns the path of redis-server. If there is none, it skips or fails the test.
-func onPath(tb testing.TB) string {
+// findOnPath returns the path of redis-server on PATH. If there is none, it skips or fails the test.
+func findOnPath(tb testing.TB) string {
 	tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err == nil {
@@ -43,10 +42,10 @@ func onPath(tb testing.TB) string {
 	return ""
 }
 
-// inMemory creates a folder that is removed after the test, in memory if the system supports that. A node of a
-// cluster answers nothing while the disk confirms its nodes.conf, which takes seconds when the disk is busy. A
-// Sentinel waits for its sentinel.conf in the same way.
-func inMemory(tb testing.TB) string {
+// memoryDir returns a new folder, in memory if the system supports that. It is removed after the test. A cluster node answers
+// nothing while the disk confirms its nodes.conf, which takes seconds if the disk is busy. A Redis Sentinel waits for its
+// sentinel.conf in the same way.
+func memoryDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "interlock-redis-") //nolint:usetesting // a folder of the test is on a disk
 	if err != nil {

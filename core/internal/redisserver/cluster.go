@@ -17,21 +17,21 @@ const slots = 16384
 
 // Cluster is a Redis Cluster of masters without replicas.
 type Cluster struct {
-	// Masters are the nodes, in the order of their slot ranges.
+	// Masters lists the nodes in the order of their slot ranges.
 	Masters []*Server
 
 	t     testing.TB
-	moved map[int64]*Server // owners of moved slots
+	moved map[int64]*Server // the new owners of moved slots
 }
 
-// StartCluster starts a cluster of three masters, or of the given number, and returns when every node
-// sees a complete cluster. It takes two or three seconds, because the nodes have to meet.
+// StartCluster starts a cluster of the given number of masters, three by default. It returns when every node sees a complete
+// cluster. That takes two or three seconds, because the nodes have to meet.
 func StartCluster(tb testing.TB, masters ...int) *Cluster {
 	tb.Helper()
 	return Binary{}.StartCluster(tb, masters...)
 }
 
-// StartCluster does the same as [StartCluster] with this binary.
+// StartCluster is like [StartCluster], but runs this binary.
 func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
 	tb.Helper()
 	n := 3
@@ -46,14 +46,14 @@ func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
 	c.assignSlots()
 	c.introduce()
 	c.awaitComplete()
-	c.bePatient()
+	c.raiseNodeTimeout()
 	return c
 }
 
-// bePatient makes the nodes wait a minute before they consider each other failed. A short time is
-// better only while they meet. With a short time, a node that gets no processor for two seconds on a
-// busy machine would take the cluster down for much longer.
-func (c *Cluster) bePatient() {
+// raiseNodeTimeout makes the nodes wait a minute before they consider each other failed. Only while they meet, a short
+// timeout is better. With it, a node that gets no processor for two seconds on a busy machine would take the cluster down
+// for much longer.
+func (c *Cluster) raiseNodeTimeout() {
 	c.t.Helper()
 	for _, m := range c.Masters {
 		c.onNode(m, func(ctx context.Context, rdb *redis.Client) error {
@@ -62,8 +62,8 @@ func (c *Cluster) bePatient() {
 	}
 }
 
-// busOffset is the offset of the bus port from the port of the server, unless the server sets another. If that port
-// is too high or taken, the server does not start, and another port is tried.
+// busOffset is the default difference between the bus port and the port of a server. If the bus port is too high or taken,
+// the server does not start, and startAnywhere tries another port.
 const busOffset = 10_000
 
 func (b Binary) clusterArgs(tb testing.TB) commandLine {
@@ -84,8 +84,8 @@ func (b Binary) clusterArgs(tb testing.TB) commandLine {
 	}
 }
 
-// Client returns a client of the cluster. opts change the defaults of go-redis. The client is closed when
-// the test ends, before the nodes are killed.
+// Client returns a new client of the cluster. opts change the defaults of go-redis. When the test ends, the client is closed
+// before the nodes are killed.
 func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	c.t.Helper()
 	o := &redis.ClusterOptions{Addrs: c.Addrs()}
@@ -154,7 +154,7 @@ func (c *Cluster) assignSlots() {
 	}
 }
 
-// introduce makes the first node meet the others; gossip does the rest.
+// introduce makes the first node meet the others, which then learn of each other by gossip.
 func (c *Cluster) introduce() {
 	c.t.Helper()
 	for _, m := range c.Masters[1:] {
@@ -182,11 +182,11 @@ func (c *Cluster) busPort(m *Server) string {
 	return bus
 }
 
-// handshake is how long nodes may take to meet, with their initial timeout of two seconds. Nodes that
-// get no processor in that time have to be introduced again.
+// handshake is the maximum time that nodes need to meet with their initial timeout of two seconds. A node that gets no
+// processor in that time has to be introduced again.
 const handshake = 5 * time.Second
 
-// awaitComplete polls every node, because each node has a separate view of the cluster.
+// awaitComplete returns when every node sees a complete cluster. It polls all nodes, because each node has a separate view.
 func (c *Cluster) awaitComplete() {
 	c.t.Helper()
 	introduced := time.Now()
@@ -211,13 +211,13 @@ func (c *Cluster) awaitComplete() {
 
 var errNotComplete = errors.New("cluster not complete")
 
-// onNode runs a step on one node until it succeeds.
+// onNode repeats step on the node m until it succeeds.
 func (c *Cluster) onNode(m *Server, step func(context.Context, *redis.Client) error) {
 	c.t.Helper()
-	m.until("cluster", step)
+	m.await("cluster", step)
 }
 
-// AddReplica starts a replica of a master and returns when it is in sync.
+// AddReplica starts a replica of master and returns when the replica is in sync.
 func (c *Cluster) AddReplica(master *Server) *Server {
 	c.t.Helper()
 	b := Binary{master.path}
@@ -233,14 +233,14 @@ func (c *Cluster) AddReplica(master *Server) *Server {
 		id, err = rdb.ClusterMyID(ctx).Result()
 		return err
 	})
-	s.until("replica", func(ctx context.Context, rdb *redis.Client) error {
+	s.await("replica", func(ctx context.Context, rdb *redis.Client) error {
 		if time.Since(introduced) > handshake {
 			c.meet(s, master)
 			introduced = time.Now()
 		}
 		return rdb.Do(ctx, "cluster", "replicate", id).Err()
 	})
-	s.until("replica", infoHas("replication", "master_link_status:up"))
+	s.await("replica", infoHas("replication", "master_link_status:up"))
 	return s
 }
 

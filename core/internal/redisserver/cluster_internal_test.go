@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Nodes that do not run while they meet forget each other. StartCluster introduces them again.
+// Nodes that are stopped while they meet forget each other. awaitComplete introduces them again.
 func TestStartCluster_NodesStandStillWhileTheyMeet(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{t: t}

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Each runs body in parallel subtests: "embedded" on a new redistest server, and on a new server of
-// each binary, as [EachBinary] does. body must not call t.Parallel, because Each already does.
+// Each runs body in parallel subtests. The subtest "embedded" uses a new redistest server. There is one more subtest for each
+// binary of [EachBinary], with a new server. body must not call t.Parallel, because Each already does.
 func Each(t *testing.T, body func(t *testing.T, rdb *redis.Client)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
@@ -23,14 +23,13 @@ func Each(t *testing.T, body func(t *testing.T, rdb *redis.Client)) {
 	})
 }
 
-// ServersEnv is the environment variable that names more server binaries by their paths, separated as
-// on PATH, for example /opt/redis-server-8.0:/opt/valkey-server-8.1. [Each] and [EachBinary] also run a
-// test on each of them.
+// ServersEnv is the environment variable with the paths of further server binaries, separated as in PATH, for example
+// /opt/redis-server-8.0:/opt/valkey-server-8.1. [Each] and [EachBinary] also run a test on each of them.
 const ServersEnv = "INTERLOCK_REDIS_SERVERS"
 
-// EachBinary runs body in parallel subtests: "server" with redis-server on PATH, which is skipped or
-// fails as described for [Start], and one for each binary that [ServersEnv] names, under the name of its
-// file. body must not call t.Parallel, because EachBinary already does.
+// EachBinary runs body in parallel subtests. The subtest "server" uses redis-server on PATH. If PATH has none, that subtest
+// is skipped or fails, see [RequireEnv]. There is one more subtest for each binary that [ServersEnv] names, under its file
+// name. body must not call t.Parallel, because EachBinary already does.
 func EachBinary(t *testing.T, body func(t *testing.T, b Binary)) {
 	t.Helper()
 	t.Run("server", func(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Move is a slot on its way from one master of a [Cluster] to another, moved as redis-cli does:
+// Move moves a slot from one master of a [Cluster] to another, with the steps of redis-cli:
 //
 //	planned ── Open ──▶ open ── Keys, one after the other ──▶ moved ── End ──▶ ended
 //
-// While it is open, the old owner serves the keys that it still has, and the new one the keys that it already has.
+// While the move is open, each of the two owners serves the keys that it has.
 type Move struct {
 	From, To *Server
 	Slot     int64
@@ -22,10 +22,9 @@ type Move struct {
 	from, to *redis.Client
 }
 
-// PlanMove plans to move the slot of key to the last master, or from the last master to the first. A
-// test that moves many slots at a time should move all in one direction: a node that receives a slot
-// claims it with a new epoch, and if two nodes do so at the same time, another node may accept the older
-// claim.
+// PlanMove plans to move the slot of key to the last master. If the last master has it, PlanMove plans to move it to the
+// first. A test that moves many slots at a time should move all of them to one node, because a node that receives a slot
+// claims it with a new epoch. If two nodes do so at the same time, a third node may accept the older claim.
 func (c *Cluster) PlanMove(key string) *Move {
 	c.t.Helper()
 	m := &Move{t: c.t, cluster: c, From: c.Master(key), To: c.Masters[len(c.Masters)-1], Slot: c.slot(key)}
@@ -51,10 +50,10 @@ func (m *Move) Open() {
 	m.set(m.from, "migrating", m.id(m.to))
 }
 
-// Left returns the keys that the old owner still has, at most a hundred.
+// Left returns up to a hundred keys of the slot that the old owner has.
 func (m *Move) Left() []string { return m.keysOn(m.from) }
 
-// Arrived returns the keys that the new owner has, at most a hundred.
+// Arrived returns up to a hundred keys of the slot that the new owner has.
 func (m *Move) Arrived() []string { return m.keysOn(m.to) }
 
 func (m *Move) keysOn(rdb *redis.Client) []string {
@@ -64,7 +63,7 @@ func (m *Move) keysOn(rdb *redis.Client) []string {
 	return keys
 }
 
-// Keys moves keys, one after the other. It skips keys that no longer exist.
+// Keys moves keys, one after another. It skips keys that do not exist.
 func (m *Move) Keys(keys ...string) {
 	m.t.Helper()
 	host, port, _ := net.SplitHostPort(m.To.Addr())
@@ -113,7 +112,7 @@ func (m *Move) check(err error) {
 	}
 }
 
-// admin returns the client of the server that its moves share.
+// admin returns a client that all moves of the server share.
 func (s *Server) admin() *redis.Client {
 	s.t.Helper()
 	if s.mover == nil {

@@ -4,5 +4,5 @@ package redisserver
 
 import "os/exec"
 
-// endWithParent does nothing here: the servers of a test process that dies keep running.
+// endWithParent does nothing on this system. If the test process dies, its servers keep running.
 func endWithParent(*exec.Cmd) {}

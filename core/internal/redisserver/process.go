@@ -16,18 +16,18 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// startTimeout is how long one process may take to answer. It is generous, because a loaded machine
-// must not fail a test.
+// startTimeout is the maximum time until a new process answers. It is long, because a test must not fail only because the
+// machine is busy.
 const startTimeout = 2 * time.Minute
 
 // process is one running redis-server.
 type process struct {
 	cmd    *exec.Cmd
-	log    string
-	exited chan struct{} // closed when Wait of the process returned
+	log    string        // the path of the output
+	exited chan struct{} // closed when the process has exited
 }
 
-// launch starts path with args and returns when it answers as itself on port.
+// launch starts the binary at path with args. It returns when the new process answers on port.
 func launch(ctx context.Context, path, dir string, port int, args []string) (*process, error) {
 	p, err := spawn(path, dir, args)
 	if err != nil {
@@ -60,14 +60,13 @@ func spawn(path, dir string, args []string) (*process, error) {
 	return p, nil
 }
 
-// awaitReady polls until this very process answers: on a port that another process has taken, another
-// server would answer just as well.
+// awaitReady returns when p answers on port. If another process has taken the port, its answers do not count.
 func (p *process) awaitReady(ctx context.Context, port int) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	rdb := redis.NewClient(probeOptions(address(port)))
 	defer func() { _ = rdb.Close() }()
-	if err := poll(ctx, p.exited, func() error { return listening(ctx, port) }); err != nil {
+	if err := poll(ctx, p.exited, func() error { return dial(ctx, port) }); err != nil {
 		return err
 	}
 	return poll(ctx, p.exited, func() error {
@@ -82,8 +81,9 @@ func (p *process) awaitReady(ctx context.Context, port int) error {
 	})
 }
 
-// listening dials without go-redis, whose pool waits a second after a refused dial.
-func listening(ctx context.Context, port int) error {
+// dial returns an error unless a process listens on port. It does not use go-redis, whose pool waits a second after a refused
+// connection.
+func dial(ctx context.Context, port int) error {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", address(port))
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func listening(ctx context.Context, port int) error {
 	return c.Close()
 }
 
-// kill kills the process, stopped or not, and waits for it.
+// kill kills the process and waits until it has exited. If the process has exited, kill does nothing.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.exited
@@ -127,8 +127,7 @@ func poll(ctx context.Context, exited <-chan struct{}, check func() error) error
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// freePort asks the system for a port. Another process may take it before it is used, so the caller
-// has to check and try again.
+// freePort returns a free port. Another process may take it at any time, so the caller must be ready to try another.
 func freePort(ctx context.Context) (int, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

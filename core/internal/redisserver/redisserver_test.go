@@ -3,8 +3,10 @@ package redisserver_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,6 +89,37 @@ func TestServer_KillRestart_Durable(t *testing.T) {
 	if err != nil || ttl <= 0 {
 		t.Errorf("PTTL after Restart: got %s, %v, want the key with its TTL", ttl, err)
 	}
+}
+
+// Another process has taken the port of the server. The cleanup of Start still kills the server.
+func TestServer_RestartFails(t *testing.T) {
+	t.Parallel()
+	rec := &recorder{TB: t}
+	srv := redisserver.Start(rec)
+	srv.Kill()
+	other, err := new(net.ListenConfig).Listen(t.Context(), "tcp", srv.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer func() { _ = other.Close() }()
+	running.Go(func() {
+		for conn, err := other.Accept(); err == nil; conn, err = other.Accept() {
+			_ = conn.Close()
+		}
+	})
+
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		srv.Restart()
+	}()
+	<-ended
+	if !strings.HasPrefix(rec.got, "fatal: redisserver: restart") {
+		t.Errorf("Restart on a taken port: got %q, want a failed test", rec.got)
+	}
+	srv.Kill()
 }
 
 func TestStart_KillsAStoppedServer(t *testing.T) {

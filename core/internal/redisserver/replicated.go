@@ -14,14 +14,14 @@ import (
 
 // Replicated is a master with replicas.
 type Replicated struct {
-	Master   *Server   // the last master that this kit found
-	Replicas []*Server // the present replicas
-	Sentinel *Server   // nil if no Sentinel watches
+	Master   *Server   // the last known master
+	Replicas []*Server // the other servers
+	Sentinel *Server   // the Redis Sentinel that watches Master; nil if there is none
 
 	t testing.TB
 }
 
-// StartReplicated starts a master with n replicas and returns when they are in sync.
+// StartReplicated starts a master with n replicas. It returns when the replicas are in sync.
 func StartReplicated(tb testing.TB, n int) *Replicated {
 	tb.Helper()
 	r := &Replicated{t: tb, Master: start(tb, masterArgs)}
@@ -32,8 +32,8 @@ func StartReplicated(tb testing.TB, n int) *Replicated {
 	return r
 }
 
-// StartWatched does the same as [StartReplicated] and starts one Sentinel. The Sentinel needs no consent for
-// a failover and considers a master dead after 500 ms.
+// StartWatched is like [StartReplicated], but also starts one Redis Sentinel. It starts a failover by itself (quorum 1) when
+// the master has been silent for 500 ms.
 func StartWatched(tb testing.TB, n int) *Replicated {
 	tb.Helper()
 	r := StartReplicated(tb, n)
@@ -42,18 +42,17 @@ func StartWatched(tb testing.TB, n int) *Replicated {
 	return r
 }
 
-// Client returns a client of the master. If there is a Sentinel, the client connects to the server that the
-// Sentinel names.
+// Client returns a new client of the master that the Redis Sentinel names. It needs a server of [StartWatched].
 func (r *Replicated) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
 	r.t.Helper()
 	return failoverClient(r.t, r.Sentinel, opts)
 }
 
-// Promoted returns when the Sentinel promoted another server to master. Kill the Master before.
-func (r *Replicated) Promoted() {
+// AwaitPromotion returns when the Redis Sentinel has promoted a replica to master. It updates r. Kill r.Master before.
+func (r *Replicated) AwaitPromotion() {
 	r.t.Helper()
 	before := r.Master
-	r.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {
+	r.Sentinel.await("sentinel", func(ctx context.Context, rdb *redis.Client) error {
 		if err := r.resolve(ctx, rdb); err != nil {
 			return err
 		}
@@ -62,10 +61,10 @@ func (r *Replicated) Promoted() {
 		}
 		return nil
 	})
-	r.Master.until("promoted", infoHas("replication", "role:master"))
+	r.Master.await("promotion", infoHas("replication", "role:master"))
 }
 
-// resolve asks the Sentinel for the master.
+// resolve asks the Redis Sentinel for the master and updates r.
 func (r *Replicated) resolve(ctx context.Context, sentinel *redis.Client) error {
 	named, err := sentinel.Do(ctx, "sentinel", "get-master-addr-by-name", MasterName).StringSlice()
 	if err != nil {
@@ -79,43 +78,43 @@ func (r *Replicated) resolve(ctx context.Context, sentinel *redis.Client) error 
 	return nil
 }
 
-// Rejoined starts the former master as a replica and returns when all are in sync. On a busy machine
-// the Sentinel may consider a live master dead in that time and promote another one.
-func (r *Replicated) Rejoined(old *Server) {
+// Rejoin starts the former master old as a replica. It returns when all replicas are in sync. On a busy machine, the Redis
+// Sentinel may promote another server in that time; Rejoin then updates r.
+func (r *Replicated) Rejoin(old *Server) {
 	r.t.Helper()
 	old.args = replicaOf(r.Master)
 	old.Restart()
-	r.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {
+	r.Sentinel.await("sentinel", func(ctx context.Context, rdb *redis.Client) error {
 		if err := r.resolve(ctx, rdb); err != nil {
 			return err
 		}
 		probe := redis.NewClient(probeOptions(r.Master.Addr()))
 		defer func() { _ = probe.Close() }()
-		return r.streams(ctx, probe)
+		return r.checkStream(ctx, probe)
 	})
 	r.awaitDiscovery()
 }
 
-// awaitSync waits until every replica replicates the master.
+// awaitSync returns when every replica replicates the master.
 func (r *Replicated) awaitSync() {
 	r.t.Helper()
 	for _, s := range r.Replicas {
 		_, port, _ := net.SplitHostPort(r.Master.Addr())
-		s.until("replica", infoHas("replication", "master_port:"+port))
-		s.until("replica", infoHas("replication", "master_link_status:up"))
+		s.await("replica", infoHas("replication", "master_port:"+port))
+		s.await("replica", infoHas("replication", "master_link_status:up"))
 	}
 	r.awaitStream()
 }
 
-// awaitStream waits until every replica gets the writes of the master. A replica that counts as
-// online may wait for them for a second.
+// awaitStream returns when every replica gets the writes of the master. A replica that the master reports as online may get
+// them only a second later.
 func (r *Replicated) awaitStream() {
 	r.t.Helper()
-	r.Master.until("replicas", r.streams)
+	r.Master.await("replicas", r.checkStream)
 }
 
-// streams writes to the master and requires that all replicas have the write.
-func (r *Replicated) streams(ctx context.Context, master *redis.Client) error {
+// checkStream writes to the master and returns an error unless all replicas get the write.
+func (r *Replicated) checkStream(ctx context.Context, master *redis.Client) error {
 	conn := master.Conn()
 	defer func() { _ = conn.Close() }()
 	if err := conn.Set(ctx, "redisserver", "in sync", 0).Err(); err != nil {
@@ -126,14 +125,14 @@ func (r *Replicated) streams(ctx context.Context, master *redis.Client) error {
 	}
 	n, err := conn.Wait(ctx, len(r.Replicas), 500*time.Millisecond).Result()
 	if err == nil && int(n) != len(r.Replicas) {
-		err = fmt.Errorf("%d replicas have what the master has written", n)
+		err = fmt.Errorf("%d replicas have the write", n)
 	}
 	return err
 }
 
 func (r *Replicated) awaitDiscovery() {
 	r.t.Helper()
-	r.Sentinel.until("sentinel", infoHas("sentinel",
+	r.Sentinel.await("sentinel", infoHas("sentinel",
 		fmt.Sprintf("status=ok,address=%s,slaves=%d", r.Master.Addr(), len(r.Replicas))))
 }
 

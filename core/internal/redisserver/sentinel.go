@@ -18,8 +18,8 @@ import (
 // MasterName is the name under which a [Sentinel] watches its master.
 const MasterName = "interlock"
 
-// Sentinel is a master with one replica, watched by one Sentinel that needs no consent for a failover
-// (quorum 1) and considers a master dead after 300 ms.
+// Sentinel is a master with one replica and one Redis Sentinel that watches the master. The Redis Sentinel starts a failover
+// by itself (quorum 1) when the master has been silent for 300 ms.
 type Sentinel struct {
 	Master   *Server // the master at the start
 	Replica  *Server // the replica at the start
@@ -28,8 +28,7 @@ type Sentinel struct {
 	t testing.TB
 }
 
-// StartSentinel starts the three processes and returns when the replica is in sync and known to the
-// Sentinel.
+// StartSentinel starts the three processes. It returns when the replica is in sync and the Redis Sentinel knows it.
 func StartSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
 	s := &Sentinel{t: tb, Master: start(tb, masterArgs)}
@@ -40,8 +39,8 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	return s
 }
 
-// masterArgs makes the first synchronization of a replica start at once: by default the master waits five
-// seconds for more replicas.
+// masterArgs returns the arguments for a master that synchronizes a replica at once. By default, a master waits five seconds
+// for more replicas.
 func masterArgs(ctx context.Context, port int) ([]string, error) {
 	args, err := plainArgs(ctx, port)
 	return append(args, "--repl-diskless-sync-delay", "0"), err
@@ -55,8 +54,8 @@ func replicaOf(master *Server) commandLine {
 	}
 }
 
-// sentinelOf writes the configuration file, which a Sentinel requires and rewrites. The Sentinel considers
-// a master dead that is silent for down.
+// sentinelOf returns the arguments for a Redis Sentinel that watches master. It considers master dead after silence for the
+// time down. sentinelOf writes the configuration file, which a Redis Sentinel requires and rewrites.
 func sentinelOf(tb testing.TB, master *Server, down time.Duration) commandLine {
 	return func(_ context.Context, port int) ([]string, error) {
 		host, master, _ := net.SplitHostPort(master.Addr())
@@ -69,13 +68,13 @@ func sentinelOf(tb testing.TB, master *Server, down time.Duration) commandLine {
 			fmt.Sprintf("sentinel parallel-syncs %s 5", MasterName),
 			"",
 		}, "\n")
-		path := filepath.Join(inMemory(tb), "sentinel.conf")
+		path := filepath.Join(memoryDir(tb), "sentinel.conf")
 		return []string{path, "--sentinel"}, os.WriteFile(path, []byte(conf), 0o600)
 	}
 }
 
-// Client returns a failover client. opts change the defaults of go-redis. The client is closed when the test
-// ends, before the servers are killed.
+// Client returns a new failover client. opts change the defaults of go-redis. When the test ends, the client is closed before
+// the servers are killed.
 func (s *Sentinel) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
 	s.t.Helper()
 	return failoverClient(s.t, s.Sentinel, opts)
@@ -92,19 +91,19 @@ func failoverClient(tb testing.TB, sentinel *Server, opts []func(*redis.Failover
 	return rdb
 }
 
-// DownAfter sets how long a master has to be silent before the Sentinel considers it dead.
+// DownAfter sets the time after which the Redis Sentinel considers a silent master dead.
 func (s *Sentinel) DownAfter(d time.Duration) {
 	s.t.Helper()
-	s.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {
+	s.Sentinel.await("sentinel", func(ctx context.Context, rdb *redis.Client) error {
 		return rdb.Do(ctx, "sentinel", "set", MasterName, "down-after-milliseconds", d.Milliseconds()).Err()
 	})
 }
 
-// AwaitFailover returns when the Sentinel names the first replica as the master and that server
-// accepts writes. Kill or Stop the Master before.
+// AwaitFailover returns when the Redis Sentinel names s.Replica as the master and s.Replica accepts writes. Kill or stop
+// s.Master before.
 func (s *Sentinel) AwaitFailover() {
 	s.t.Helper()
-	s.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {
+	s.Sentinel.await("sentinel", func(ctx context.Context, rdb *redis.Client) error {
 		now, err := rdb.Do(ctx, "sentinel", "get-master-addr-by-name", MasterName).StringSlice()
 		if err != nil {
 			return err
@@ -114,18 +113,18 @@ func (s *Sentinel) AwaitFailover() {
 		}
 		return nil
 	})
-	s.Replica.until("replica", infoHas("replication", "role:master"))
+	s.Replica.await("replica", infoHas("replication", "role:master"))
 }
 
 func (s *Sentinel) awaitSync() {
 	s.t.Helper()
-	s.Replica.until("replica", infoHas("replication", "master_link_status:up"))
-	s.Master.until("master", infoHas("replication", "state=online"))
+	s.Replica.await("replica", infoHas("replication", "master_link_status:up"))
+	s.Master.await("master", infoHas("replication", "state=online"))
 }
 
 func (s *Sentinel) awaitDiscovery() {
 	s.t.Helper()
-	s.Sentinel.until("sentinel", infoHas("sentinel", "status=ok,address="+s.Master.Addr()+",slaves=1"))
+	s.Sentinel.await("sentinel", infoHas("sentinel", "status=ok,address="+s.Master.Addr()+",slaves=1"))
 }
 
 func infoHas(section, text string) func(context.Context, *redis.Client) error {

@@ -9,14 +9,14 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// startAttempts is the number of ports that a start tries.
+// startAttempts is the number of ports that startAnywhere tries.
 const startAttempts = 10
 
-// commandLine returns the arguments of a server on port.
+// commandLine returns the arguments for a server that listens on port.
 type commandLine func(ctx context.Context, port int) ([]string, error)
 
-// Server is one redis-server process. Only the goroutine of the test may call its methods: if they fail, they
-// call FailNow.
+// Server is a redis-server, which may be killed and started again. Call its methods only on the goroutine of the test,
+// because they call FailNow if they fail.
 type Server struct {
 	t    testing.TB
 	path string
@@ -25,17 +25,17 @@ type Server struct {
 	args commandLine
 	proc *process
 
-	mover *redis.Client // created when first needed
+	mover *redis.Client // see admin
 }
 
-// Start starts a redis-server for the test and returns when it answers. The server is killed when
-// the test ends. Its data is in memory only.
+// Start starts a redis-server and returns when it answers. The server keeps its data in memory only. Start kills it when the
+// test ends.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	return start(tb, plainArgs)
 }
 
-// plainArgs returns the command line of a server that keeps nothing on disk.
+// plainArgs returns the arguments for a server that writes no data to disk.
 func plainArgs(_ context.Context, port int) ([]string, error) {
 	return []string{
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
@@ -43,8 +43,8 @@ func plainArgs(_ context.Context, port int) ([]string, error) {
 	}, nil
 }
 
-// StartDurable does the same as [Start], but the server keeps its data: it writes to disk before it answers,
-// so the data survives [Server.Kill] and [Server.Restart].
+// StartDurable is like [Start], but the server writes every change to disk before it replies. The data survives
+// [Server.Kill] and [Server.Restart].
 func StartDurable(tb testing.TB) *Server {
 	tb.Helper()
 	return Binary{}.startIn(tb, tb.TempDir(), func(ctx context.Context, port int) ([]string, error) {
@@ -58,7 +58,8 @@ func start(tb testing.TB, args commandLine) *Server {
 	return Binary{}.start(tb, args)
 }
 
-// startAnywhere tries ports until one is still free when the server starts.
+// startAnywhere starts the server on a free port. If that fails, it tries other ports, because another process may have
+// taken the port.
 func (s *Server) startAnywhere() error {
 	var last error
 	for range startAttempts {
@@ -74,21 +75,25 @@ func (s *Server) startAnywhere() error {
 	return last
 }
 
+// launch starts a process on the port of s. If it fails, s.proc stays the dead process, so that Kill does nothing.
 func (s *Server) launch() error {
 	args, err := s.args(s.t.Context(), s.port)
 	if err != nil {
 		return err
 	}
-	s.proc, err = launch(s.t.Context(), s.path, s.dir, s.port, args)
-	return err
+	proc, err := launch(s.t.Context(), s.path, s.dir, s.port, args)
+	if err != nil {
+		return err
+	}
+	s.proc = proc
+	return nil
 }
 
-// Addr returns the server's host:port; the host is an IP address. It stays the same over
-// [Server.Restart].
+// Addr returns the host:port of the server. The host is an IP address. [Server.Restart] does not change it.
 func (s *Server) Addr() string { return address(s.port) }
 
-// Client returns a client of the server. opts change the defaults of go-redis. The client is closed when the
-// test ends, before the server is killed.
+// Client returns a new client of the server. opts change the defaults of go-redis. When the test ends, the client is closed
+// before the server is killed.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	s.t.Helper()
 	o := &redis.Options{
@@ -103,8 +108,8 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	return rdb
 }
 
-// Stop suspends the process (SIGSTOP): connections stay open, the kernel accepts new ones, and
-// nothing is answered until [Server.Continue].
+// Stop suspends the process (SIGSTOP). Connections stay open, and the kernel accepts new ones. The server answers nothing
+// until [Server.Continue].
 func (s *Server) Stop() {
 	s.t.Helper()
 	if err := pause(s.proc.cmd.Process); err != nil {
@@ -112,8 +117,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Continue resumes a stopped process (SIGCONT). It first serves the commands that arrived while it
-// was stopped.
+// Continue resumes a stopped process (SIGCONT). The server first executes the commands that arrived while it was stopped.
 func (s *Server) Continue() {
 	s.t.Helper()
 	if err := resume(s.proc.cmd.Process); err != nil {
@@ -121,12 +125,12 @@ func (s *Server) Continue() {
 	}
 }
 
-// Kill kills the process (SIGKILL), stopped or not, and waits for it. The data is lost, except
-// with [StartDurable]. Killing a dead server does nothing.
+// Kill kills the process (SIGKILL) and waits until it has exited. The process may be stopped. The data is lost, except with
+// [StartDurable]. If the server is not running, Kill does nothing.
 func (s *Server) Kill() { s.proc.kill() }
 
-// Restart starts the server again on the same port. The data is lost, except with [StartDurable].
-// Restart first kills the server if it still runs.
+// Restart kills the server if it is running, and starts it again on the same port. The data is lost, except with
+// [StartDurable].
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
@@ -135,23 +139,23 @@ func (s *Server) Restart() {
 	}
 }
 
-// Start does the same as [Start] with this binary.
+// Start is like [Start], but runs this binary.
 func (b Binary) Start(tb testing.TB) *Server {
 	tb.Helper()
 	return b.start(tb, plainArgs)
 }
 
-// start runs a server with the command line that args returns for a port.
+// start starts a server with the arguments that args returns.
 func (b Binary) start(tb testing.TB, args commandLine) *Server {
 	tb.Helper()
-	return b.startIn(tb, inMemory(tb), args)
+	return b.startIn(tb, memoryDir(tb), args)
 }
 
-// startIn does the same as start. The server writes to the given folder.
+// startIn is like start, but the server writes its files to dir.
 func (b Binary) startIn(tb testing.TB, dir string, args commandLine) *Server {
 	tb.Helper()
 	if b.path == "" {
-		b.path = onPath(tb)
+		b.path = findOnPath(tb)
 	}
 	s := &Server{t: tb, path: b.path, dir: dir, args: args}
 	if err := s.startAnywhere(); err != nil {
@@ -161,9 +165,9 @@ func (b Binary) startIn(tb testing.TB, dir string, args commandLine) *Server {
 	return s
 }
 
-// until repeats step, with a client of s, until it succeeds. The test fails if that takes longer than
-// a start may take.
-func (s *Server) until(what string, step func(context.Context, *redis.Client) error) {
+// await repeats step until it succeeds. step gets a client of s. If that takes longer than startTimeout, or if the server
+// exits, the test fails.
+func (s *Server) await(what string, step func(context.Context, *redis.Client) error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), startTimeout)
 	defer cancel()

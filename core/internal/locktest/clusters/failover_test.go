@@ -119,9 +119,9 @@ func (f *failovers) next() {
 	for _, s := range f.r.Replicas {
 		s.Continue()
 	}
-	f.r.Promoted()
+	f.r.AwaitPromotion()
 	pause(time.Second) // another client may take a lock that the new master does not have
-	f.r.Rejoined(old)
+	f.r.Rejoin(old)
 	if f.book.count() > twice {
 		f.bad++
 	}

@@ -11,7 +11,7 @@ import (
 // Inputs holds the rules and everything that is known about the program.
 type Inputs struct {
 	Name string         // the name of the checked file, for problems without a line
-	File *rulefile.File // nil if there is no file, only options in .proto files
+	File *rulefile.File // nil without a file, if only options in .proto files are checked
 	Set  *ruleset.Set   // the rules of the file
 
 	Service string // the name of the program in the services lists of the file; "" if not given
