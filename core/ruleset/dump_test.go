@@ -46,7 +46,7 @@ func TestDump_Samples(t *testing.T) {
 	}
 	for _, path := range dumps {
 		if name := strings.TrimSuffix(filepath.Base(path), ".dump.txt"); texts[name] == "" {
-			t.Errorf("%s has no sample", path)
+			t.Errorf("%s: got no sample with that name, want one", path)
 		}
 	}
 	for name, text := range texts {
@@ -73,19 +73,19 @@ func TestDump_LoadsAgain(t *testing.T) {
 		dump := profileLine.ReplaceAllString(dumpText(t, set.Dump()), "") // the dump has the values of the profile
 		again, err := ruleset.Load(name, []byte(dump))
 		if err != nil {
-			t.Errorf("%s: %v in\n%s", name, err, dump)
+			t.Errorf("%s: got error %v, want a dump that Load accepts:\n%s", name, err, dump)
 			continue
 		}
 		for _, c := range ruleset.Diff(set, again) {
 			if c.Field != "profile" {
-				t.Errorf("%s: %s", name, c)
+				t.Errorf("%s: got the change %s after loading the dump, want none", name, c)
 			}
 		}
 	}
 }
 
-// layered returns a set with values from every layer.
-func layered(t *testing.T) *ruleset.Set {
+// newLayeredSet returns a set with values from every layer.
+func newLayeredSet(t *testing.T) *ruleset.Set {
 	t.Helper()
 	pay := ruleset.GRPC("/shop.Orders/Pay")
 	proto := func(line int) ruleset.Source {
@@ -119,7 +119,7 @@ func layered(t *testing.T) *ruleset.Set {
 
 func TestDump_Layers(t *testing.T) {
 	t.Parallel()
-	d := layered(t).Dump()
+	d := newLayeredSet(t).Dump()
 	d.Settings.Uncovered = ruleset.SeverityWarn
 	golden.Assert(t, dumpText(t, d), "dump.txt")
 	first := d
@@ -134,12 +134,11 @@ func TestDump_EmptySet(t *testing.T) {
 	t.Parallel()
 	var none *ruleset.Set
 	if got := dumpText(t, none.Dump()); got != "rules: []\n" {
-		t.Errorf("an empty set: got %q", got)
+		t.Errorf("dump of a nil set: got %q, want %q", got, "rules: []\n")
 	}
 }
 
-// Every setting that a file contains has a place, even if its value is the default. Other settings have no
-// place.
+// A setting that the file contains has a source, even if its value is the default. Other settings have none.
 func TestDump_SettingSources(t *testing.T) {
 	t.Parallel()
 	lines := map[string]int{"disabled": 1, "allow_rekey": 2, "unmatched": 3, "uncovered": 4}
@@ -160,13 +159,13 @@ func TestDump_SettingSources(t *testing.T) {
 		line, at := lines[name], setting.Source
 		switch {
 		case line == 0 && at != nil:
-			t.Errorf("%s is not in the file, but its source is %v", name, at)
+			t.Errorf("%s is not in the file: got the source %+v, want none", name, *at)
 		case line > 0 && (at == nil || at.Layer != "yaml" || at.File != "locks.yaml" || at.Line != line || at.Column != len(name)+3):
-			t.Errorf("%s = %v comes from %v", name, setting.Value, at)
+			t.Errorf("%s: got the source %+v, want locks.yaml:%d:%d", name, at, line, len(name)+3)
 		}
 	}
 	if len(got.Settings) != 5 || got.Settings["dry_run"].Value != false || got.Settings["uncovered"].Value != "warn" {
-		t.Errorf("got %v", got.Settings)
+		t.Errorf("got %v, want 5 settings, with dry_run: false and uncovered: warn", got.Settings)
 	}
 }
 
@@ -185,10 +184,10 @@ func TestDump_NoSources(t *testing.T) {
 	text, document := values(code)
 	fileText, fileDocument := values(file)
 	if text != fileText || document != fileDocument {
-		t.Errorf("got\n%s%s\nwant\n%s%s", fileText, fileDocument, text, document)
+		t.Errorf("the dump of the file is\n%s%s\nwant the dump of the rule in code\n%s%s", fileText, fileDocument, text, document)
 	}
 	if dumpText(t, code.Dump()) == dumpText(t, file.Dump()) {
-		t.Error("the sources are equal, too")
+		t.Error("the dumps with sources are equal, want different sources")
 	}
 }
 
@@ -203,11 +202,11 @@ func TestDump_QuotedValues(t *testing.T) {
 		dump := dumpText(t, set.Dump())
 		again, err := ruleset.Load("dump", []byte(dump))
 		if err != nil {
-			t.Errorf("%q: %v in\n%s", key, err, dump)
+			t.Errorf("%q: got error %v, want a dump that Load accepts:\n%s", key, err, dump)
 			continue
 		}
 		if r := again.Rules()[0]; r.Key != key || r.Message != key {
-			t.Errorf("%q: got key %q, message %q from\n%s", key, r.Key, r.Message, dump)
+			t.Errorf("got key %q, message %q, want both %q, from\n%s", r.Key, r.Message, key, dump)
 		}
 	}
 }
@@ -220,7 +219,7 @@ func TestDump_Times(t *testing.T) {
 	} {
 		set := mustSet(t, ruleset.Rule{Endpoint: ruleset.Func("x"), Key: "a", LeaseTime: d})
 		if got := dumpText(t, set.Dump()); !strings.Contains(got, " "+want+" ") {
-			t.Errorf("%s: want %s in\n%s", d, want, got)
+			t.Errorf("lease time %s: got\n%s\nwant it to contain %q", d, got, " "+want+" ")
 		}
 	}
 }
@@ -233,16 +232,16 @@ func TestDump_CommentOnOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := dumpText(t, set.Dump()); !strings.Contains(got, `# "profile a\nb: c"`+"\n") {
-		t.Errorf("got\n%s", got)
+		t.Errorf("got\n%s\nwant the name of the profile quoted, on one line", got)
 	}
 }
 
 func TestDump_WriteText_WriterFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk full")
-	d := layered(t).Dump()
+	d := newLayeredSet(t).Dump()
 	if err := d.WriteText(failingWriter{broken}); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
+		t.Errorf("got error %v, want %v", err, broken)
 	}
 }
 

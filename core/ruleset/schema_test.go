@@ -217,7 +217,7 @@ func TestSchema_InvalidSamples(t *testing.T) {
 func TestSchema_Dump(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
-	value, err := instance(dumpText(t, layered(t).Dump()))
+	value, err := instance(dumpText(t, newLayeredSet(t).Dump()))
 	if err == nil {
 		err = schema.Validate(value)
 	}

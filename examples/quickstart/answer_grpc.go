@@ -14,14 +14,14 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// grpcAnswer is the answer of a gRPC instance.
+// grpcAnswer is the answer of an instance to a gRPC call.
 type grpcAnswer struct {
 	status          *status.Status
 	header, trailer metadata.MD
 	reply           proto.Message
 }
 
-// invoke calls a method of the shop. An error status counts as an answer.
+// invoke calls a method of the instance and returns the answer, even if its status is an error.
 func (i *instance) invoke(ctx context.Context, method string, req, reply proto.Message) *grpcAnswer {
 	a := &grpcAnswer{reply: reply}
 	err := i.conn.Invoke(ctx, method, req, reply, grpc.Header(&a.header), grpc.Trailer(&a.trailer))
@@ -29,7 +29,7 @@ func (i *instance) invoke(ctx context.Context, method string, req, reply proto.M
 	return a
 }
 
-// code returns the name of the status code, such as ABORTED.
+// code returns the name of the status code, such as "ABORTED".
 func (a *grpcAnswer) code() string {
 	if a.status.Code() == codes.OK {
 		return "OK"
@@ -37,7 +37,7 @@ func (a *grpcAnswer) code() string {
 	return failpolicy.Code(a.status.Code()).String()
 }
 
-// reason returns the reason in the ErrorInfo, or "".
+// reason returns the reason in the ErrorInfo of the status, "" if there is none.
 func (a *grpcAnswer) reason() string {
 	for _, detail := range a.status.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {
@@ -47,11 +47,12 @@ func (a *grpcAnswer) reason() string {
 	return ""
 }
 
+// grpcurl prints the command that makes the same call.
 func (d *demo) grpcurl(i *instance, method, request string) {
 	d.out.commandf("grpcurl -plaintext -d '%s' %s %s", request, i.addr, strings.TrimPrefix(method, "/"))
 }
 
-// showGRPC prints an answer with the data of the lock.
+// showGRPC prints the status of an answer, its details, the metadata about the lock, and the reply.
 func (d *demo) showGRPC(a *grpcAnswer) {
 	d.out.linef("%s %s", a.code(), a.status.Message())
 	for _, detail := range a.status.Details() {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// httpAnswer is the answer of a Gin instance.
+// httpAnswer is the answer of an instance to an HTTP request.
 type httpAnswer struct {
 	code   int
 	status string
@@ -17,6 +17,7 @@ type httpAnswer struct {
 	body   []byte
 }
 
+// post sends a POST request without a body and returns the answer, even if its status is an error.
 func (i *instance) post(ctx context.Context, target string, header http.Header) (*httpAnswer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+i.addr+target, http.NoBody)
 	if err != nil {
@@ -34,7 +35,7 @@ func (i *instance) post(ctx context.Context, target string, header http.Header) 
 	return &httpAnswer{code: res.StatusCode, status: res.Proto + " " + res.Status, header: res.Header, body: body}, err
 }
 
-// String returns the answer as curl -i prints it.
+// String returns the answer in the format of curl -i.
 func (a *httpAnswer) String() string {
 	var b strings.Builder
 	b.WriteString(a.status + "\r\n")
@@ -43,7 +44,7 @@ func (a *httpAnswer) String() string {
 	return b.String()
 }
 
-// problemType returns the type of a problem document, or "" for another body.
+// problemType returns the type in the body, "" if the body is not a problem document.
 func (a *httpAnswer) problemType() string {
 	var problem struct {
 		Type string `json:"type"`
@@ -52,11 +53,12 @@ func (a *httpAnswer) problemType() string {
 	return problem.Type
 }
 
+// curl prints the command that sends the same request.
 func (d *demo) curl(i *instance, target string) {
 	d.out.commandf("curl -i -X POST 'http://%s%s'", i.addr, target)
 }
 
-// showHTTP prints an answer.
+// showHTTP prints an answer and an empty line.
 func (d *demo) showHTTP(a *httpAnswer) {
 	d.out.linef("%s", a)
 	d.out.linef("")

@@ -203,7 +203,7 @@ func (b *bench) set(rule ruleset.Rule, opts ...ruleset.Option) {
 // load returns a set from a rule file with one rule.
 func (b *bench) load(r ruleset.Rule, opts ...ruleset.Option) *ruleset.Set {
 	b.t.Helper()
-	return b.loadText(yaml(r), opts...)
+	return b.loadText(formatRuleFile(r), opts...)
 }
 
 func (b *bench) loadText(text string, opts ...ruleset.Option) *ruleset.Set {

@@ -49,10 +49,10 @@ func serveFile(t *testing.T, b *bench, first string) (write func(text string) er
 func skips(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }
 
 func reloadTakesEffect(t *testing.T, b *bench) {
-	write := serveFile(t, b, yaml(b.rule()))
+	write := serveFile(t, b, formatRuleFile(b.rule()))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.wantRefused(b.call(), failpolicy.Busy)
-	if err := write(yaml(b.rule(skips))); err != nil {
+	if err := write(formatRuleFile(b.rule(skips))); err != nil {
 		t.Fatal(err)
 	}
 	b.wantOK(b.call(), "", "skipped")
@@ -61,16 +61,16 @@ func reloadTakesEffect(t *testing.T, b *bench) {
 // reloadRefused tests that a file does not come into force if Check would not accept it, or if it would take another
 // lock.
 func reloadRefused(t *testing.T, b *bench) {
-	write := serveFile(t, b, yaml(b.rule(skips)))
+	write := serveFile(t, b, formatRuleFile(b.rule(skips)))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.wantOK(b.call(), "", "skipped")
 	for what, text := range map[string]string{
-		"a rule that matches nothing": yaml(b.other()),
-		"a key that does not compile": yaml(b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID + "x}" })),
-		"a fallback that is not there": yaml(b.rule(func(r *ruleset.Rule) {
+		"a rule that matches nothing": formatRuleFile(b.other()),
+		"a key that does not compile": formatRuleFile(b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID + "x}" })),
+		"a fallback that is not there": formatRuleFile(b.rule(func(r *ruleset.Rule) {
 			r.OnBusy, r.Fallback = failpolicy.Fallback, "missing"
 		})),
-		"another lock": yaml(b.rule(func(r *ruleset.Rule) { r.Key = "invoice:#{" + b.adapter.ID + "}" })),
+		"another lock": formatRuleFile(b.rule(func(r *ruleset.Rule) { r.Key = "invoice:#{" + b.adapter.ID + "}" })),
 		"no rule file": "rules: 7\n",
 	} {
 		if err := write(text); err == nil {
@@ -88,11 +88,11 @@ func reloadUnderWay(t *testing.T, b *bench) {
 		<-leave
 		return "paid", nil
 	})
-	write := serveFile(t, b, yaml(b.rule()))
+	write := serveFile(t, b, formatRuleFile(b.rule()))
 	done := make(chan Answer)
 	go func() { done <- b.call() }()
 	<-entered
-	if err := write(yaml(b.rule(skips))); err != nil {
+	if err := write(formatRuleFile(b.rule(skips))); err != nil {
 		t.Fatal(err)
 	}
 	b.wantOK(b.call(), "", "skipped")
@@ -105,12 +105,12 @@ func reloadUnderWay(t *testing.T, b *bench) {
 
 // reloadWaiting tests that a call that waits goes on to wait under the rules with which it began.
 func reloadWaiting(t *testing.T, b *bench) {
-	write := serveFile(t, b, yaml(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Hour })))
+	write := serveFile(t, b, formatRuleFile(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Hour })))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	done := make(chan Answer)
 	go func() { done <- b.call() }()
 	until(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
-	if err := write(yaml(b.rule(skips))); err != nil {
+	if err := write(formatRuleFile(b.rule(skips))); err != nil {
 		t.Fatal(err)
 	}
 	b.wantOK(b.call(), "", "skipped")
@@ -119,13 +119,13 @@ func reloadWaiting(t *testing.T, b *bench) {
 }
 
 func reloadRemovesAndReturns(t *testing.T, b *bench) {
-	write := serveFile(t, b, yaml(b.rule()))
+	write := serveFile(t, b, formatRuleFile(b.rule()))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	if err := write("rules: []\n"); err != nil {
 		t.Fatal(err)
 	}
 	b.wantOK(b.call(), "paid", "")
-	if err := write(yaml(b.rule())); err != nil {
+	if err := write(formatRuleFile(b.rule())); err != nil {
 		t.Fatal(err)
 	}
 	b.wantRefused(b.call(), failpolicy.Busy)
@@ -141,12 +141,12 @@ func reloadOverDeclared(t *testing.T, b *bench) {
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.wantOK(b.call(), "", "skipped")
 	overlay := ruleset.Rule{Endpoint: b.adapter.Endpoint, Key: "invoice:#{" + b.adapter.ID + "}"}
-	if err := write(yaml(overlay)); err == nil {
+	if err := write(formatRuleFile(overlay)); err == nil {
 		t.Error("the reload was not refused")
 	}
 	b.wantOK(b.call(), "", "skipped")
 	overlay.Key, overlay.OnBusy = b.rule().Key, failpolicy.NullResponse
-	if err := write(yaml(overlay)); err != nil {
+	if err := write(formatRuleFile(overlay)); err != nil {
 		t.Error(err)
 	}
 	b.wantOK(b.call(), "", "null")

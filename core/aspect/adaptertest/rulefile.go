@@ -7,13 +7,13 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// yaml returns a rule file with one rule.
-func yaml(r ruleset.Rule) string {
-	return fmt.Sprintf("rules:\n  - %s: %q\n%s", r.Endpoint.Transport, r.Endpoint.Label(), fields(r))
+// formatRuleFile returns the text of a rule file with the rule r.
+func formatRuleFile(r ruleset.Rule) string {
+	return fmt.Sprintf("rules:\n  - %s: %q\n%s", r.Endpoint.Transport, r.Endpoint.Label(), formatFields(r))
 }
 
-// fields returns the fields of a rule that these tests use, in the syntax of a rule file.
-func fields(r ruleset.Rule) string {
+// formatFields returns the fields of r as lines of a rule file. It leaves out fields that no test of this package uses.
+func formatFields(r ruleset.Rule) string {
 	var text strings.Builder
 	for _, field := range []struct{ name, value string }{
 		{"key", r.Key},
@@ -43,7 +43,7 @@ func fields(r ruleset.Rule) string {
 	return text.String()
 }
 
-// wildcardOf returns an endpoint that covers e and its siblings.
+// wildcardOf returns the wildcard endpoint for all paths below the first segment of e.Path.
 func wildcardOf(e ruleset.Endpoint) ruleset.Endpoint {
 	e.Path = e.Path[:strings.Index(e.Path[1:], "/")+2] + "*"
 	return e

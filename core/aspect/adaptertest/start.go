@@ -22,7 +22,7 @@ func start(t *testing.T, a Adapter) {
 // checkFile serves a rule file with settings and returns the error of Check.
 func checkFile(b *bench, settings string, r ruleset.Rule) error {
 	b.t.Helper()
-	set, err := ruleset.Load("locks.yaml", []byte(settings+yaml(r)))
+	set, err := ruleset.Load("locks.yaml", []byte(settings+formatRuleFile(r)))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func layers() []layer {
 		}},
 		{"profile of a file", func(b *bench, rule, answers ruleset.Rule) {
 			rule.Profile = "shop"
-			b.program.Set = b.loadText("profiles:\n  shop:\n" + fields(answers) + yaml(rule))
+			b.program.Set = b.loadText("profiles:\n  shop:\n" + formatFields(answers) + formatRuleFile(rule))
 		}},
 		{"file over set", func(b *bench, rule, answers ruleset.Rule) {
 			file := setStrategies(ruleset.Rule{Endpoint: rule.Endpoint, Key: rule.Key}, answers)
