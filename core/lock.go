@@ -152,8 +152,7 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 	}
 }
 
-// acquire does the same as Acquire without the guard against leaks. For a kind without holders it returns a
-// nil hold.
+// acquire is like Acquire, but without the guard against leaks. For a kind without holders it returns a nil hold.
 func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	if l.clients != nil {
 		return l.acquireOnMost(ctx, opts)

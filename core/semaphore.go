@@ -237,7 +237,7 @@ func (c count) operate(ctx context.Context, what string, n int) (changed bool, e
 	return c.execute(ctx, key, what, n)
 }
 
-// execute does the same as operate for a caller that was admitted.
+// execute is like operate, but for a caller that was admitted.
 func (c count) execute(ctx context.Context, key, what string, n int) (changed bool, err error) {
 	if err := c.checkKind(key); err != nil {
 		return false, err

@@ -222,7 +222,7 @@ var sameRules = []sameRule{
 	},
 }
 
-// callTakenStream does the same as callTaken, with two messages in each call.
+// callTakenStream is like callTaken, but sends two messages in each call.
 func callTakenStream(ctx context.Context, b *bench, method string) []string {
 	b.redis.Take("till:1", time.Minute)
 	return []string{b.sell(ctx, method, sale("1", 1), sale("3", 1)), b.sell(ctx, method, sale("2", 1), sale("3", 1))}

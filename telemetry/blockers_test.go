@@ -224,7 +224,7 @@ func (h *harness) wait(t *testing.T, first, last string) sdktrace.ReadOnlySpan {
 	return h.waitSince(t, time.Now(), first, last)
 }
 
-// waitSince does the same as wait for a caller that came at a given time.
+// waitSince is like wait, but the caller came at the given time.
 func (h *harness) waitSince(t *testing.T, came time.Time, first, last string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	a := acquisition("order:42", "ship")

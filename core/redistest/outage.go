@@ -27,9 +27,9 @@ func (s *Server) LoseNextReply(command string) <-chan struct{} {
 	return s.LoseReply(faultproxy.Command(names...))
 }
 
-// LoseReply does the same as [Server.LoseNextReply] for the next command that match accepts. cmd[0] is the
-// name of the command as the client wrote it. match is called for one command at a time, in the order of
-// their arrival. It must not use the server.
+// LoseReply is like [Server.LoseNextReply], but loses the reply of the next command that match accepts. cmd[0] is the name
+// of the command as the client wrote it. The server calls match for one command at a time, in the order of their arrival.
+// match must not use the server.
 func (s *Server) LoseReply(match func(cmd []string) bool) <-chan struct{} {
 	return s.proxy.DropReply(faultproxy.Once(faultproxy.All(s.known.executable, match))).Hit()
 }

@@ -74,7 +74,7 @@ func writeRoutes(t *testing.T, dir string) (path string) {
 	return write(t, dir, "routes.json", routes.Bytes())
 }
 
-// writeImage does the same as buf build -o image.binpb, or protoc --include_imports
+// writeImage writes the file that buf build -o image.binpb writes, or protoc --include_imports
 // --descriptor_set_out=image.binpb.
 func writeImage(t *testing.T, dir string) (path string) {
 	t.Helper()

@@ -141,7 +141,7 @@ func (b *Redis) Behind(opts ...core.Option) *core.Client {
 	return b.BehindWith(nil, opts...)
 }
 
-// BehindWith does the same as Behind, with changed options of go-redis.
+// BehindWith is like Behind, but change may change the options of go-redis.
 func (b *Redis) BehindWith(change func(*redis.Options), opts ...core.Option) *core.Client {
 	b.T.Helper()
 	o := &redis.Options{Addr: b.Proxy.Addr()}

@@ -101,7 +101,7 @@ func (j *Redisson) AwaitSleep() {
 	Eventually(j.t, "the waiter to sleep", func() bool { return j.attempts.Load() >= 2 })
 }
 
-// attempt does the same as RLock.tryLockInner. It returns the TTL of the holder if the lock is taken.
+// attempt tries to take the lock like RLock.tryLockInner. If another holder has the lock, attempt returns its TTL.
 func (j *Redisson) attempt(key string) (taken bool, ttl time.Duration) {
 	j.t.Helper()
 	defer j.attempts.Add(1)
@@ -112,8 +112,8 @@ func (j *Redisson) attempt(key string) (taken bool, ttl time.Duration) {
 	return errors.Is(err, redis.Nil), time.Duration(ms) * time.Millisecond
 }
 
-// Lock does the same as RLock.tryLock(wait). It attempts, subscribes, attempts again, and then waits for a
-// message or the end of the TTL that it saw, whichever is first. It does not poll.
+// Lock takes a lock like RLock.tryLock(wait). It attempts, subscribes, attempts again, and then waits for a message or for
+// the end of the TTL that it saw, whichever is first. It does not poll.
 func (j *Redisson) Lock(key string, wait time.Duration) bool {
 	j.t.Helper()
 	if taken, _ := j.attempt(key); taken {
@@ -141,7 +141,7 @@ func (j *Redisson) Lock(key string, wait time.Duration) bool {
 	}
 }
 
-// Unlock does the same as RLock.unlock for a lock that is held once.
+// Unlock releases a lock like RLock.unlock. The lock must be held once.
 func (j *Redisson) Unlock(key string) {
 	j.t.Helper()
 	const script = `
@@ -438,8 +438,8 @@ func (b Permits) WantPermits(free, taken int) {
 	}
 }
 
-// RedissonAcquire does the same as RPermitExpirableSemaphore.tryAcquire, with a deadline by the clock of the
-// caller.
+// RedissonAcquire tries to take a permit like RPermitExpirableSemaphore.tryAcquire. deadline is a time of the caller's
+// clock.
 func (b Permits) RedissonAcquire(id []byte, deadline string) (got any) {
 	b.T.Helper()
 	now := b.Time(context.Background()).Val().UnixMilli()

@@ -99,8 +99,8 @@ func Eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// EventuallyCollected does the same as Eventually for conditions that depend on the garbage collector. It collects every
-// 50 ms, because each collection stops the tests that run in parallel.
+// EventuallyCollected is like Eventually, but for conditions that depend on the garbage collector. It collects garbage only
+// every 50 ms, because each collection stops the tests that run in parallel.
 func EventuallyCollected(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	var next time.Time

@@ -28,7 +28,7 @@ func (b *bench) busy(d, turn, gap time.Duration) (gaps map[time.Time]time.Durati
 	return b.busyBeside(d, turn, func() { b.pass(gap) })
 }
 
-// busyBeside does the same as busy, but calls between after each turn instead of leaving a gap.
+// busyBeside is like busy, but calls between after each turn instead of leaving a gap.
 func (b *bench) busyBeside(d, turn time.Duration, between func()) (gaps map[time.Time]time.Duration) {
 	b.t.Helper()
 	gaps = make(map[time.Time]time.Duration)

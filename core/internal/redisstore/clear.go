@@ -96,7 +96,7 @@ func (s *Store) Settle(now time.Time, k *Kind, key string, ops []string) Call[[]
 	return s.SettleAll(now, []Suspicion{{k, key, ops}})
 }
 
-// SettleAll does the same as Settle for several keys. Replicas acknowledge it if the Store is configured so.
+// SettleAll is like Settle, but for several keys. Replicas acknowledge it if the Store is configured so.
 func (s *Store) SettleAll(now time.Time, list []Suspicion) Call[[]Finding] {
 	return s.Clear(now, list).acknowledged(func([]Finding) bool { return true })
 }

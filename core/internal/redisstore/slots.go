@@ -31,7 +31,7 @@ func (s *Store) CheckKey(k *Kind, key string) error {
 	return s.CheckLatchName(key)
 }
 
-// CheckLatchName does the same as CheckName for the channel of a latch.
+// CheckLatchName is like CheckName, but for the channel of a latch.
 func (s *Store) CheckLatchName(key string) error {
 	if err := s.checkRouting(key); err != nil {
 		return err

@@ -72,8 +72,8 @@ func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 	}
 }
 
-// lockAll does the same as RedissonMultiLock.lock: it takes the locks in the given order and waits for each
-// while it holds the locks before it. It releases all of them after 1.5 s per lock and starts again.
+// lockAll takes locks like RedissonMultiLock.lock. It takes them in the given order and waits for each while it holds the
+// locks before it. It releases all of them after 1.5 s per lock and starts again.
 func lockAll(ctx context.Context, j *locktest.Redisson, keys ...string) bool {
 	for ctx.Err() == nil {
 		end := time.Now().Add(time.Duration(len(keys)) * 1500 * time.Millisecond)

@@ -55,7 +55,7 @@ func TestLostReplies_AtEveryStep(t *testing.T) {
 	}
 }
 
-// TestLostReplies_BesideRenewals does the same as TestLostReplies_AtEveryStep with a lease that the watchdog renews.
+// TestLostReplies_BesideRenewals is like TestLostReplies_AtEveryStep, but the watchdog renews the lease.
 func TestLostReplies_BesideRenewals(t *testing.T) {
 	t.Parallel()
 	renewed := life{run: renewedLife, scripts: 6, opts: []core.Option{core.WithWatchdog(6 * time.Second)}}
@@ -110,7 +110,7 @@ func reentrantLife(b *locktest.Redis, locks *core.Client, _ *locktest.Renewals) 
 	passOn(b, locks, outer, unhurried...)
 }
 
-// renewedLife does the same as reentrantLife with a renewal by the watchdog instead of the refresh.
+// renewedLife is like reentrantLife, but the watchdog renews the lease instead of the refresh.
 func renewedLife(b *locktest.Redis, locks *core.Client, renewals *locktest.Renewals) {
 	_, outer, inner := enterTwice(b, locks, unhurried[:1]...)
 	before := renewals.Good()
