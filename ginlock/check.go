@@ -19,15 +19,14 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Check returns every problem of the guard's rules with the routes of one or more engines, as one
-// [*ruleset.InvalidError]; nil if there is none. Call it after all routes are registered and before the servers
-// start. It compiles the rules of [Guard.Middleware] for all routes and records the routes, because the guard checks
+// Check compares the rules of the guard with the routes of one or more engines. It returns every problem as one
+// [*ruleset.InvalidError], nil if it finds none. Call it after all routes are registered and before the servers start. It compiles the rules of [Guard.Middleware] for all routes and records the routes, because the guard checks
 // reloads against them. Check finds:
 //
 //   - Rules of Middleware whose templates, conditions or fallbacks do not fit a route.
 //   - Rules of Middleware for a route whose chain does not contain that Middleware, because it was given to Use
-//     after the route was registered, or never. For rules with wildcards, Check looks only at routes that may change
-//     something.
+//     after the route was registered, or never. For rules with wildcards, Check looks only at routes that may modify
+//     data.
 //   - A guard without any rules, because Middleware was never called.
 //   - Rules of Middleware that match no route. The setting unmatched of the rule file makes each an error, a
 //     warning to observers ([aspect.Observer]), or nothing.
@@ -184,8 +183,8 @@ func (k *check) checkEngine(engine *gin.Engine) {
 	}
 }
 
-// WriteRoutes writes the names that rules may use in this program, as JSON: the routes of an engine, and the
-// variables and fallbacks of the guard. See [httpcall.Config.WriteRoutes] for the format. `interlock check
+// WriteRoutes writes the names that rules of this program may use, as JSON: the routes of an engine, and the variables and
+// fallbacks of the guard. See [httpcall.Config.WriteRoutes] for the format. `interlock check
 // --routes` reads it to check a rule file without the program.
 func (g *Guard) WriteRoutes(w io.Writer, engine *gin.Engine) error {
 	if engine == nil {

@@ -31,10 +31,10 @@ type Guard struct {
 	problems    []error // problems for Check to report
 }
 
-// middleware is the handler of [Guard.Middleware] for one provider.
+// middleware is the handler that [Guard.Middleware] returns for one provider.
 type middleware struct {
 	handler gin.HandlerFunc
-	missing map[ruleset.Endpoint]bool // true for a route with a chain that does not contain the handler
+	missing map[ruleset.Endpoint]bool // contains each route with a chain that lacks the handler
 }
 
 // New returns a guard that takes its locks from a lock client. The caller closes the client. The error contains every
@@ -61,15 +61,15 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 // switch.
 func (g *Guard) Aspect() *aspect.Aspect { return g.server.aspect }
 
-// Handler returns a handler that runs the rest of its chain under the locks of the rules. Put it before the
-// handler of a route, or on a group. The guard compiles the rules for a route at the first request of the route;
-// [Guard.Check] reports before that whether they fit. If a route has several
-// Handlers, each of one rule without a name, the guard appends a number to the default name, except for the
-// Handler that a request reached first: "POST /orders (2)".
+// Handler returns a handler that runs the rest of its chain under the locks of the rules. Put it before the handler of a
+// route, or on a group. The guard compiles the rules for a route at the first request of the route. [Guard.Check] reports
+// earlier whether they fit. If a route has several Handlers, each of one rule without a name, the guard appends a number to
+// the default name, such as "POST /orders (2)". The Handler that a request reached first gets no number.
 //
 // Requests without a route (404, 405) are guarded too, as route "*". Rules that read path or route do not guard
 // them, because such requests have neither. If a request without a route yields no key, it is still answered with 404
-// or 405: neither the handlers behind the guard nor a fallback run, and gin answers. Strategy proceed works as always.
+// or 405: gin answers, and neither the handlers that the guard protects nor a fallback run. Strategy proceed works as
+// always.
 func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
 	return g.handlerAt(caller(), rules).handler
 }
@@ -83,8 +83,8 @@ func caller() string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// handlerAt returns the handler for the rules given to a call of Handler at where. The same rules from the same place
-// get the same handler, so the program may call Handler for every request.
+// handlerAt returns the handler for a call of Handler at where. The same rules at the same where get the same handler, so
+// the program may call Handler for every request.
 func (g *Guard) handlerAt(where string, rules []ruleset.Rule) *chainHandler {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,8 +98,8 @@ func (g *Guard) handlerAt(where string, rules []ruleset.Rule) *chainHandler {
 	return h
 }
 
-// Middleware returns a handler that runs the rest of its chain under the locks of the rules of p for the route of the
-// request. p is a [*ruleset.Set] or a [*ruleset.Live]. A route without rules costs one look-up. The guard ignores rules
+// Middleware returns a handler that runs the rest of its chain under the rules that p has for the route of the request. p
+// is a [*ruleset.Set] or a [*ruleset.Live]. A route without rules costs one look-up. The guard ignores rules
 // for transports other than HTTP. Requests without a route (404, 405) match no rule. For the same p, Middleware returns
 // the same handler.
 //
@@ -153,8 +153,8 @@ func (g *Guard) unguarded(p ruleset.Provider, route ruleset.Endpoint) string {
 		"(a handler that calls it is not seen: pass guard.Middleware(rules) to Use itself, and write the condition of the handler as the rule's when)"
 }
 
-// Handle calls r.Handle with the handlers under a rule. For several rules use [Guard.Handler] or a set of
-// [Guard.Middleware]. r is an engine or a group, whose base path and handlers apply as always.
+// Handle registers handlers with r.Handle and runs them under the rule. For several rules use [Guard.Handler] or a set of
+// [Guard.Middleware]. r is an engine or a group. Its base path and its handlers apply as always.
 //
 // The error contains every problem of the rule. The route then answers 500, and [Guard.Check] returns the problems
 // again. Without handlers, or with an invalid method, Handle registers nothing and returns an error. Like r.Handle, it

@@ -45,12 +45,12 @@ func cookieValue(raw string) string {
 	return value
 }
 
-// WithErrorWriter replaces [WriteProblem], which answers requests that are refused or whose lock was lost. When
-// write is called, the chain is already aborted and Retry-After is set. Send the status of the refusal and at most its
+// WithErrorWriter replaces [WriteProblem], which answers requests that are refused or whose lock was lost. When the guard
+// calls write, the chain is already aborted and Retry-After is set. Send the status of the refusal and at most its
 // Message, because its Reason may name the key. Its Cause is empty on a route whose rules are broken. The guard drops
 // everything that outer middlewares write after the answer of write. If write sets no status, the answer gets the
-// status of the refusal. If write writes nothing, it leaves the answer to an outer middleware; if there is none, the
-// guard sends the status without a body.
+// status of the refusal. If write writes nothing, an outer middleware may answer. Otherwise the client gets the
+// status without a body.
 func WithErrorWriter(write func(c *gin.Context, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
 		switch {
@@ -82,10 +82,10 @@ func WithFallback(name string, handler gin.HandlerFunc) Option {
 	}
 }
 
-// WithVariable registers a variable for keys and conditions, such as the authenticated user: #{user}, or with a
-// struct #{user.Tenant}. An empty string or nil means that the variable is not set. An error means that its value
-// cannot be determined. Both are faults of the program: the answer is 500, whatever the rule says. Each guard
-// calls value at most once per request, and only if a rule uses the variable.
+// WithVariable registers a variable for keys and conditions, such as the authenticated user. A rule reads it as #{user}, or
+// as #{user.Tenant} if T is a struct. If value returns an empty string or nil, the variable is not set. If it returns an
+// error, the value cannot be determined. In both cases the program is at fault, and the answer is 500, whatever the rule
+// says. Each guard calls value at most once per request, and only if a rule uses the variable.
 func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Option {
 	return func(c *config) error {
 		if value == nil {
@@ -97,27 +97,25 @@ func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Opt
 	}
 }
 
-// WithBody declares that the JSON bodies of routes are of type T, so that the guard checks keys over body at
-// start-up against its JSON names. A route is a method and a path as registered, including the base path of its
-// group: "POST /orders/:id/pay".
+// WithBody declares that the JSON bodies of routes have type T. The guard then checks at start-up that keys and conditions
+// read only fields of T, by their JSON names. A route is a method and a path as registered, including the base path of its
+// group, such as "POST /orders/:id/pay".
 //
-// Use the type into which the handler decodes. The key then reads a body exactly as the handler does. Otherwise the
-// handler may treat two keys as the same id: if its id is a float64 (2^53 and 2^53 + 1 are one number), or has the
-// option ,string ("042" is 42). A float64 cannot be a part of a key: use an int64 or a string for the handler and the
-// key.
+// Use the type into which the handler decodes. The key then reads a body exactly as the handler does. Otherwise two keys
+// may be one id for the handler. If its id is a float64, 2^53 and 2^53 + 1 are one number. If its id has the option
+// ,string, "042" is 42. A float64 cannot be a part of a key: use an int64 or a string for the handler and the key.
 func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }
 }
 
-// WithMaxBody sets the size in bytes of the largest body that keys may use and that the guard reads before a
-// request waits. If a key uses a larger body, the answer is 413. A handler that runs gets the whole body.
+// WithMaxBody sets the maximum size in bytes of a body that keys may use and that the guard reads before a request waits. If a key uses a larger body, the answer is 413. A handler that runs gets the whole body.
 // The size is at least 1. Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }
 
-// WithClientIP replaces [gin.Context.ClientIP] as the source of client_ip. gin's value is only as trustworthy as the
-// trusted proxies of the engine.
+// WithClientIP sets the function that returns client_ip. By default it is [gin.Context.ClientIP], which clients can choose
+// unless the trusted proxies of the engine are set.
 func WithClientIP(address func(c *gin.Context) string) Option {
 	return func(c *config) error {
 		if address == nil {
@@ -128,20 +126,20 @@ func WithClientIP(address func(c *gin.Context) string) Option {
 	}
 }
 
-// WithBuffer holds responses back until the locks are free: the responses of the given routes, or of all routes
-// with rules. A client that has read the answer then never finds its own lock still held. The guard can also discard an
-// answer that was given after the lock was lost, which on_lost: fail needs. Until the locks are free, Flush has no
-// effect. As soon as a response exceeds the given number of bytes or switches protocols, the guard sends it and holds
-// nothing back any more. A size for a route replaces the size for all routes.
+// WithBuffer makes the guard hold responses back until the locks are free. It applies to the given routes, or to all routes
+// with rules if none are given. A client that has read the answer then never finds its own lock still held. The guard can
+// also discard the answer of a handler whose lock was lost, which on_lost: fail requires. Until the locks are free, Flush
+// sends nothing. If a response exceeds the given number of bytes or switches protocols, the guard sends it at once and
+// holds nothing back any more. A size for a route replaces the size for all routes.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }
 
-// WithTokenHeader sends clients the fencing token of the lock under which the handler ran, in the header
-// [failpolicy.TokenHeader]. It is for clients that pass the token on to a store that refuses smaller tokens.
+// WithTokenHeader makes the guard send clients the fencing token of the lock under which the handler runs, in the header
+// [failpolicy.TokenHeader]. A client can pass it on to a store that refuses smaller tokens.
 // Locks of kind [ruleset.Fenced] have a token. So does every other kind that only one call holds at a time, if its rule
-// sets Token. If there are several locks, the header contains the token of the last lock that has a token. An answer
-// that replaces the handler's answer because the lock was lost has no token.
+// sets Token. If there are several locks, the header contains the token of the last lock that has a token. If
+// the lock was lost and the guard replaces the handler's answer, that answer has no token.
 //
 // The token reveals when the lock was taken, or how often. Do not show it to clients that must not know how busy
 // the service is. Off by default.

@@ -19,21 +19,22 @@ type Judge struct {
 	// Noun is the word for an endpoint. "" means the usual word of the transport.
 	Noun string
 
-	// Concerns reports whether a rule for the transport belongs to these endpoints. nil: every rule does.
+	// Concerns reports whether a rule for the transport, with the given endpoint, is for these endpoints. If it is nil, every
+	// rule is.
 	Concerns func(ruleset.Endpoint) bool
 
 	// Endpoints lists all endpoints that exist.
 	Endpoints []ruleset.Endpoint
 
-	// Changes reports whether calls of an endpoint may modify data, so that it should have a rule. nil: no
-	// endpoint has to have one.
+	// Changes reports whether calls of an endpoint may modify data, so that it should have a rule. If it is nil, no endpoint
+	// needs a rule.
 	Changes func(ruleset.Endpoint) bool
 
-	// Below reports whether an endpoint has rules in layers below the sets, which hide the wildcards of sets. nil: no
-	// endpoint has any.
+	// Below reports whether an endpoint has rules in layers below the sets. Wildcards of sets do not apply to such an
+	// endpoint. If Below is nil, no endpoint has such rules.
 	Below func(ruleset.Endpoint) bool
 
-	// Beside reports whether an endpoint has rules beside the sets. nil: no endpoint has any.
+	// Beside reports whether an endpoint has rules beside the sets. If it is nil, no endpoint has such rules.
 	Beside func(ruleset.Endpoint) bool
 
 	// Hint is the advice for a rule that matches no endpoint and is similar to none. "" means the usual advice of the
@@ -41,7 +42,7 @@ type Judge struct {
 	Hint string
 }
 
-// Judge adds the problems of the sets to a report, with the severity of their settings.
+// Judge adds to r the problems of the sets, with the severity that the settings of the sets select.
 func (j *Judge) Judge(r *Report, sets ...*ruleset.Set) {
 	for _, set := range sets {
 		r.addAs(set.Settings().Unmatched, j.unmatched(set)...)
@@ -51,7 +52,7 @@ func (j *Judge) Judge(r *Report, sets ...*ruleset.Set) {
 	}
 }
 
-// used returns the rules of a set that apply to some endpoint.
+// used returns the rules of a set that apply to an endpoint of j.
 func (j *Judge) used(set *ruleset.Set) map[*ruleset.Resolved]bool {
 	used := map[*ruleset.Resolved]bool{}
 	anyMethod := map[string]bool{} // paths of patterns without a method
@@ -73,7 +74,7 @@ func (j *Judge) used(set *ruleset.Set) map[*ruleset.Resolved]bool {
 
 func has(ask func(ruleset.Endpoint) bool, e ruleset.Endpoint) bool { return ask != nil && ask(e) }
 
-// unmatched reports the rules of a set that apply to no endpoint.
+// unmatched returns a problem for each rule of a set that applies to no endpoint of j.
 func (j *Judge) unmatched(set *ruleset.Set) []*ruleset.Problem {
 	used := j.used(set)
 	var list []*ruleset.Problem
@@ -100,8 +101,8 @@ func (j *Judge) Missing(e ruleset.Endpoint) string {
 	}
 }
 
-// nearest returns the label of the endpoint that may be meant, "" if none is similar. Full gRPC methods have too much in
-// common to be compared as a whole, so either the method or the service has to be the same.
+// nearest returns the label of the endpoint that is most similar to e, "" if none is similar. Full names of gRPC methods are
+// all similar, so nearest requires that either the method or the service is the same.
 func (j *Judge) nearest(e ruleset.Endpoint) string {
 	labels := j.labels()
 	if j.Transport != ruleset.TransportGRPC {
@@ -158,8 +159,8 @@ func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	}
 }
 
-// uncovered reports the endpoints that may modify data and have no rule in any set or other layer. The rule is
-// reported as missing in the strictest set.
+// uncovered returns a problem for each endpoint that may modify data and has no rule in any set or other layer. The problem
+// names the file of the strictest set.
 func (j *Judge) uncovered(strictest *ruleset.Set, sets []*ruleset.Set) []*ruleset.Problem {
 	var source ruleset.Source
 	if file := strictest.File(); file != "" {

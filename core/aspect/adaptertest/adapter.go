@@ -14,31 +14,31 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Adapter describes an adapter under test. The adapter serves programs with one endpoint, which pays an order, and calls
-// that endpoint.
+// Adapter describes an adapter under test. [Run] uses it to serve programs with one endpoint, which pays an order, and to
+// call that endpoint.
 type Adapter struct {
-	// Endpoint is the endpoint, as rules name it.
+	// Endpoint is the endpoint with the name that rules use.
 	Endpoint ruleset.Endpoint
 
-	// ID and Tenant are expressions for the fields of a [Call], without #{}.
+	// ID and Tenant are the expressions, without #{}, that read the fields of a [Call].
 	ID, Tenant string
 
-	// Response is a value for the Response of a rule that contains the string "later". "" means that the adapter does
-	// not support Response.
+	// Response is a value for the field Response of a rule. It must contain the string "later". If it is empty, the
+	// adapter does not support Response.
 	Response string
 
 	// Code returns the part of a status that clients of the transport see.
 	Code func(s failpolicy.Status) int
 
-	// Streams reports that the handler answers through a stream, which fails when the lock is lost.
+	// Streams reports whether the handler answers through a stream. The stream fails when the lock is lost.
 	Streams bool
 
-	// Declares reports that the endpoint can declare rules: the options of a .proto file, or rules in Go. The rules of a
-	// set then override these, field by field.
+	// Declares reports whether the endpoint can declare rules, such as the options of a .proto file or rules in Go. The
+	// rules of a set then override these, field by field.
 	Declares bool
 
-	// Start serves a program until the test ends. It puts a recovery around the guard. The recovery answers with the
-	// value of the handler's panic.
+	// Start serves p until the test ends. It puts a recovery around the guard. If the handler panics, the recovery answers
+	// with the value of the panic.
 	Start func(tb testing.TB, p *Program) (Server, error)
 }
 
@@ -46,29 +46,31 @@ type Adapter struct {
 type Program struct {
 	Locks    *core.Client
 	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go
-	Declared []ruleset.Rule   // the rules over which Set is laid; nil unless [Adapter].Declares
+	Declared []ruleset.Rule   // the rules that the endpoint declares; nil unless [Adapter].Declares
 	Set      ruleset.Provider // the rules that name the endpoint; empty if InCode contains any
 
-	// Pay is the handler. It answers with the string, or fails.
+	// Pay is the handler. The adapter answers with the string, or with the error.
 	Pay func(ctx context.Context, id string) (string, error)
 
 	// Queue is the fallback "queue".
 	Queue func(ctx context.Context, id string) (string, error)
 }
 
-// Server is a program that runs.
+// Server is a running [Program].
 type Server struct {
-	// Aspect and Check belong to the guard.
+	// Aspect is the Aspect of the guard.
 	Aspect *aspect.Aspect
-	Check  func() error
 
-	// Hold returns the lock under which the handler of ctx runs, through the function of the adapter.
+	// Check is the Check of the guard, for the endpoint.
+	Check func() error
+
+	// Hold is the function of the adapter that returns the lock under which the handler of ctx runs.
 	Hold func(ctx context.Context) *core.Hold
 
-	// Call calls the endpoint. [ServeHTTP] sets it for adapters of HTTP.
+	// Call calls the endpoint. For HTTP, [ServeHTTP] sets it.
 	Call func(ctx context.Context, c Call) Answer
 
-	post func(ctx context.Context, c Call, body io.Reader) Answer // for adapters of HTTP
+	post func(ctx context.Context, c Call, body io.Reader) Answer // nil unless ServeHTTP sets it
 }
 
 // Call is one call of the endpoint.
@@ -83,13 +85,13 @@ type Answer struct {
 	Code  int           // the status, unless OK
 	Text  string        // the string that the handler returned
 	Cause string        // the type or reason by which a client distinguishes causes
-	Retry time.Duration // the time after which to try again; 0 unless the answer has it in every form of the transport
+	Retry time.Duration // the time after which to try again; 0 unless every form of the transport has it
 	Lock  string        // "skipped", "null", "unlocked", or ""
 	Token string        // the fencing token, "" if there is none
 	All   string        // everything that a client can read, including headers
 }
 
-// check reports the required fields that are missing.
+// check returns an error that names the missing required fields.
 func (a *Adapter) check() error {
 	return missing("Adapter",
 		field{"Endpoint", !a.Endpoint.IsZero(), "the endpoint, as rules name it"},
@@ -100,7 +102,7 @@ func (a *Adapter) check() error {
 	)
 }
 
-// check reports the required fields that are missing.
+// check returns an error that names the missing required fields.
 func (s *Server) check() error {
 	return missing("Server",
 		field{"Aspect", s.Aspect != nil, "the Aspect of the guard"},
@@ -110,13 +112,14 @@ func (s *Server) check() error {
 	)
 }
 
-// field is a required field of a type, and what to set it to.
+// field is a required field of a struct.
 type field struct {
 	name  string
 	isSet bool
-	write string
+	write string // the value to set, in words
 }
 
+// missing returns an error that names each field that is not set.
 func missing(typeName string, fields ...field) error {
 	var errs []error
 	for _, f := range fields {

@@ -18,7 +18,7 @@ import (
 
 const prefix = "vault:"
 
-// bench is one program under test, with its Redis and its lock client. It depends on the adapter and on no test.
+// bench is one program under test, with a Redis and a lock client.
 type bench struct {
 	t       testing.TB
 	adapter Adapter
@@ -26,9 +26,9 @@ type bench struct {
 	locks   *core.Client
 	program Program
 	server  Server
-	ran     atomic.Int32 // how often the handler ran
-	queued  atomic.Int32 // how often the fallback ran
-	cause   atomic.Value // the cause that the fallback saw
+	ran     atomic.Int32 // the number of runs of the handler
+	queued  atomic.Int32 // the number of runs of the fallback
+	cause   atomic.Value // the cause that the fallback got
 	warned  warnings     // the warnings that observers got
 }
 
@@ -111,7 +111,7 @@ func (b *bench) start() {
 	}
 }
 
-// serve serves the program.
+// serve serves the program without calling Check.
 func (b *bench) serve() error {
 	b.t.Helper()
 	pay := b.program.Pay
@@ -147,7 +147,7 @@ func (b *bench) send(ctx context.Context, c Call) Answer {
 	return got
 }
 
-// wantRefused compares an answer with the refusal of a cause.
+// wantRefused checks that got is the refusal for a cause.
 func (b *bench) wantRefused(got Answer, cause failpolicy.Cause) {
 	b.t.Helper()
 	if want := b.adapter.Code(cause.Status()); got.OK || got.Code != want {
@@ -158,7 +158,7 @@ func (b *bench) wantRefused(got Answer, cause failpolicy.Cause) {
 	}
 }
 
-// wantOK compares an answer with a success.
+// wantOK checks that got is a success with the given text and lock status.
 func (b *bench) wantOK(got Answer, text, lock string) {
 	b.t.Helper()
 	if !got.OK || got.Text != text || got.Lock != lock {
@@ -166,7 +166,7 @@ func (b *bench) wantOK(got Answer, text, lock string) {
 	}
 }
 
-// wantRan compares how often the handler ran.
+// wantRan checks the number of runs of the handler.
 func (b *bench) wantRan(want int32) {
 	b.t.Helper()
 	if got := b.ran.Load(); got != want {
@@ -184,10 +184,10 @@ func (b *bench) isTaken() bool {
 	return len(state.Holders) > 0
 }
 
-// wantFree waits until the lock is free. A client may read an answer before that.
+// wantFree returns when the lock is free. A client may read an answer before the release.
 func (b *bench) wantFree(t *testing.T) {
 	t.Helper()
-	until(t, "the release", func() bool { return !b.isTaken() && b.locks.Stats().Holds == 0 })
+	awaitEvent(t, "the release", func() bool { return !b.isTaken() && b.locks.Stats().Holds == 0 })
 }
 
 // other returns a rule for an endpoint that does not exist, with a similar name.
@@ -215,12 +215,12 @@ func (b *bench) loadText(text string, opts ...ruleset.Option) *ruleset.Set {
 	return set
 }
 
-// until waits for an event that is certain to come.
-func until(t testing.TB, what string, is func() bool) {
+// awaitEvent returns when happened returns true. what names the event in the failure message.
+func awaitEvent(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	ctx, cancel := testContext(t)
 	defer cancel()
-	for !is() {
+	for !happened() {
 		select {
 		case <-ctx.Done():
 			t.Fatalf("%s: it did not happen", what)

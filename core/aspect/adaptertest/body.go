@@ -40,7 +40,7 @@ func bodyUnderAFreeLock(t *testing.T, b *bench) {
 	if !ok {
 		return
 	}
-	until(t, "the handler runs", func() bool { return b.ran.Load() == 1 })
+	awaitEvent(t, "the handler runs", func() bool { return b.ran.Load() == 1 })
 	_ = body.Close()
 	b.wantOK(<-done, "paid", "")
 }
@@ -67,7 +67,7 @@ func bodyDuringTheWait(t *testing.T, b *bench) {
 		t.Error(err)
 	}
 	_ = body.Close()
-	until(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
+	awaitEvent(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
 	b.redis.Free(prefix + "order:42")
 	b.wantOK(<-done, "paid", "")
 }

@@ -1,6 +1,6 @@
-// Package adaptertest tests the behaviour that every adapter of a transport has: each strategy for each cause and in each
-// layer of rules, reload, loss, panics, hints, the problems that are found at start-up, and that no answer shows a client
-// a key, an owner or a text of Redis. A test describes its adapter by an [Adapter] and calls [Run]:
+// Package adaptertest tests the behaviour that all adapters share. It tests each strategy for each cause and in each layer of
+// rules, reloads, lost locks, panics, hints, and the problems that Check reports at start-up. It also tests that no answer
+// contains a key, an owner, or a message from Redis. A test describes its adapter with an [Adapter] and calls [Run]:
 //
 //	func TestBehaviour(t *testing.T) { adaptertest.Run(t, shop) }
 //

@@ -118,7 +118,7 @@ func exitsItsGoroutine(t *testing.T, b *bench) {
 			t.Errorf("got %+v", got)
 		}
 	}()
-	until(t, "the handler runs", func() bool { return b.ran.Load() == 1 })
+	awaitEvent(t, "the handler runs", func() bool { return b.ran.Load() == 1 })
 	b.wantFree(t)
 	leave()
 	<-done

@@ -185,12 +185,12 @@ func callerLeaves(t *testing.T, b *bench) {
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan Answer)
 	go func() { done <- b.send(ctx, Call{ID: "42"}) }()
-	until(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
+	awaitEvent(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
 	leave()
 	if got := <-done; got.OK {
 		t.Errorf("got %+v", got)
 	}
-	until(t, "the call leaves", func() bool { return b.locks.Stats().Waiters == 0 })
+	awaitEvent(t, "the call leaves", func() bool { return b.locks.Stats().Waiters == 0 })
 	b.redis.Free(prefix + "order:42")
 	b.wantOK(b.call(), "paid", "")
 	b.wantRan(1)

@@ -75,7 +75,7 @@ func lossFails(_ *testing.T, b *bench) {
 func lossIgnored(t *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) {
 		expireLease(ctx, b)
-		until(t, "the end of the lease", func() bool { return !b.isTaken() })
+		awaitEvent(t, "the end of the lease", func() bool { return !b.isTaken() })
 		return "paid", ctx.Err()
 	})
 	b.serveUnder(b.rule(fixLease(failpolicy.Ignore)))

@@ -109,7 +109,7 @@ func reloadWaiting(t *testing.T, b *bench) {
 	b.redis.Take(prefix+"order:42", time.Hour)
 	done := make(chan Answer)
 	go func() { done <- b.call() }()
-	until(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
+	awaitEvent(t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
 	if err := write(formatRuleFile(b.rule(skips))); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,8 @@ package adaptertest
 
 import "testing"
 
-// Run tests the whole behaviour of an adapter. It fails at once if the Adapter, or a Server that its Start returns, lacks
-// a required field.
+// Run tests the whole behaviour of the adapter a. It fails at once if a required field is missing in a, or in a Server that
+// a.Start returns.
 func Run(t *testing.T, a Adapter) {
 	t.Helper()
 	if err := a.check(); err != nil {

@@ -154,7 +154,7 @@ func fillQueue(b *bench) int32 {
 		b.server.Call(b.t.Context(), Call{ID: "42"})
 	}()
 	b.t.Cleanup(func() { <-done }) // the context of the test is canceled before its cleanups run
-	until(b.t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
+	awaitEvent(b.t, "a call waits", func() bool { return b.locks.Stats().Waiters == 1 })
 	return 0
 }
 

@@ -72,17 +72,17 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 // switch.
 func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }
 
-// Mux registers the handlers of [Guard.Handle]. A *[http.ServeMux] is a Mux, and so is any router with the same method
-// that sets the Pattern of a request, such as chi's.
+// Mux registers handlers for [Guard.Handle]. A *[http.ServeMux] implements it. So does every router with the same method that
+// sets the Pattern of a request, such as chi's.
 type Mux interface {
 	Handle(pattern string, handler http.Handler)
 }
 
-// Handle registers a handler with mux.Handle and puts it under the rules of the route. The rules of the guard's set are
-// laid over the given rules; without any given rules, the rules of the set apply alone. The given rules may leave
-// Endpoint empty. If there are several, each needs a name.
+// Handle registers handler with mux.Handle and runs it under the rules of its route. The rules of the guard's set override
+// the given rules, field by field. Without given rules, only the rules of the set apply. The given rules may leave Endpoint
+// empty. If there are several, each needs a name.
 //
-// The pattern has to be the whole pattern. A router below another router, such as a router of chi's Route and Mount,
+// pattern has to be the whole pattern. A router below another router, such as a router of chi's Route and Mount,
 // registers only a part of it. The guard then answers requests with 500, and a warning to observers recommends
 // [Guard.Middleware] for that router.
 //
@@ -125,10 +125,10 @@ func (g *Guard) HandleFunc(mux Mux, pattern string, handler func(http.ResponseWr
 	return g.Handle(mux, pattern, http.HandlerFunc(handler), rules...)
 }
 
-// Middleware runs a handler under the rules of the guard's set for the route of a request. The route is the Pattern
-// that the router matched, and that pattern has to be given to [Guard.Check]. Put Middleware around the handlers of
-// routes, behind the router. Around a whole [http.ServeMux], or with another router behind it, Middleware cannot
-// determine the route. It then answers 500 and warns observers, unless the set has no rules.
+// Middleware returns a handler that runs next under the rules that the guard's set has for the route of the request. The
+// route is the Pattern that the router matched. Give that pattern to [Guard.Check]. Put Middleware around the handlers of
+// routes, so that the router calls it. Around a whole [http.ServeMux], or before another router, Middleware cannot determine
+// the route. It then answers 500 and warns observers, unless the set has no rules.
 //
 // Some routers, such as chi, leave the method out of their patterns. Middleware can then determine the rules if Check
 // was given only one method of the path, or if the rules for all methods are the same. Otherwise it answers 500, too:
@@ -203,8 +203,8 @@ func (g *Guard) commonEntry(methods []string, pattern string) *httpcall.Entry {
 	return first
 }
 
-// refuse returns an entry that refuses requests whose route is not known. Each pattern has one such entry, so
-// that observers are warned once.
+// refuse returns an entry that refuses requests whose route is not known. It returns the same entry for the same pattern, so
+// that observers get one warning.
 func (g *Guard) refuse(pattern, reason string) *httpcall.Entry {
 	e, _ := g.refused.LoadOrStore(pattern, &httpcall.Entry{Endpoint: cutPattern(cmp.Or(pattern, "*")), Err: errors.New(reason)})
 	return e.(*httpcall.Entry) //nolint:errcheck,forcetypeassert // the map has no other values
@@ -238,9 +238,9 @@ func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 	}
 }
 
-// Check returns every problem of the guard's rules with the routes of the program, as one
-// [*ruleset.InvalidError]; nil if there is none. Call it after all routes are registered and before the server
-// starts. The routes are the patterns given to [Guard.Handle] and the patterns given here. Give Check every
+// Check compares the rules of the guard with the routes of the program. It returns every problem as one
+// [*ruleset.InvalidError], nil if it finds none. Call it after all routes are registered and before the server starts. The
+// routes are the patterns given to [Guard.Handle] and the patterns given here. Give Check every
 // pattern that [Guard.Middleware] guards: Middleware answers 500 for other patterns. A pattern without a method
 // is a route for each method.
 //
@@ -259,12 +259,12 @@ func (g *Guard) Check(patterns ...string) error {
 		}
 	}
 	all := g.all()
-	report := g.routes.Check(append(all, g.named()...)...)
+	report := g.routes.Check(append(all, g.namedByRules()...)...)
 	g.cfg.Unmatched(report, all)
 	return g.aspect.Conclude(report)
 }
 
-// WriteRoutes writes the names that rules may use in this program, as JSON: the routes that were given to Handle and
+// WriteRoutes writes the names that rules of this program may use, as JSON: the routes that were given to [Guard.Handle] and
 // [Guard.Check], and the variables and fallbacks of the guard. See [httpcall.Config.WriteRoutes] for the format.
 // `interlock check --routes` reads it to check a rule file without the program.
 func (g *Guard) WriteRoutes(w io.Writer) error {
@@ -278,8 +278,8 @@ func (g *Guard) all() []ruleset.Endpoint {
 	return slices.Collect(maps.Keys(g.known))
 }
 
-// named returns the routes of patterns without a method whose method only a rule of the set names.
-func (g *Guard) named() []ruleset.Endpoint {
+// namedByRules returns the routes that match a pattern without a method and whose method only a rule of the set names.
+func (g *Guard) namedByRules() []ruleset.Endpoint {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var routes []ruleset.Endpoint
@@ -297,7 +297,7 @@ func (g *Guard) anyMethod(route ruleset.Endpoint) []ruleset.Declared {
 	return g.known[ruleset.Route("*", route.Path)]
 }
 
-// meet records the route of a request, unless [Guard.named] returns it.
+// meet records the route of a request, unless [Guard.namedByRules] returns it.
 func (g *Guard) meet(route ruleset.Endpoint) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -33,21 +33,22 @@ func newConfig(opts []Option) (cfg config, problems []error) {
 	return cfg, append(append(problems, cfg.sources.Check()...), cfg.Check())
 }
 
-// WithSet lays the HTTP rules of a set over the rules given to [Guard.Handle]. The set is a [*ruleset.Set], or a
-// [*ruleset.Live], whose reloads the guard follows. The guard ignores rules for other transports. WithSet
-// excludes [WithRules] and [WithProfile]: give those to the set instead.
+// WithSet gives the guard the HTTP rules of p. They override the rules given to [Guard.Handle], field by field. p is a
+// [*ruleset.Set] or a [*ruleset.Live]. The guard follows the reloads of a Live. It ignores rules for other transports.
+// WithSet cannot be combined with [WithRules] and [WithProfile]: give [ruleset.WithRules] and [ruleset.WithProfile] to the
+// set instead.
 func WithSet(p ruleset.Provider) Option {
 	return func(c *config) error { return c.sources.Set(p) }
 }
 
-// WithRules declares rules in Go that name their routes with [ruleset.HTTP]. It may be given several times.
+// WithRules declares rules in Go. Each needs an Endpoint made with [ruleset.HTTP]. WithRules may be given several times.
 func WithRules(rules ...ruleset.Rule) Option {
 	return func(c *config) error {
 		return errors.Join(c.sources.Rules(ruleset.HTTP("POST /orders/{id}/pay"), rules...)...)
 	}
 }
 
-// WithProfile adds a profile for rules, as [ruleset.WithProfile] does for a set.
+// WithProfile adds a profile for the rules given to [Guard.Handle] and [WithRules].
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error { return c.sources.Resolving(ruleset.WithProfile(name, r)) }
 }
@@ -58,8 +59,8 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, refusal *aspect.Refuse
 }
 
 // WithErrorWriter replaces [WriteProblem], which answers requests that are refused or whose lock was lost.
-// Retry-After is already set when write is called. Send the status of the refusal and at most its Message, because its
-// Reason may name the key. If write sets no status, the answer gets the status of the refusal. If write writes nothing,
+// Retry-After is already set when the guard calls write. Send the status of the refusal and at most its Message, because
+// its Reason may name the key. If write sets no status, the answer gets the status of the refusal. If write writes nothing,
 // the guard sends that status without a body.
 func WithErrorWriter(write func(w http.ResponseWriter, r *http.Request, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
@@ -87,9 +88,10 @@ func WithFallback(name string, handler http.Handler) Option {
 	}
 }
 
-// WithVariable registers a variable for keys and conditions, such as the authenticated user: #{user}, or with a
-// struct #{user.Tenant}. An empty string, nil or an error is a fault of the program: the answer is 500, whatever
-// the rule says. The guard calls value at most once per request, and only if a rule uses the variable.
+// WithVariable registers a variable for keys and conditions, such as the authenticated user. A rule reads it as #{user}, or
+// as #{user.Tenant} if T is a struct. If value returns an empty string, nil or an error, the program is at fault. The answer
+// is then 500, whatever the rule says. The guard calls value at most once per request, and only if a rule uses the
+// variable.
 func WithVariable[T any](name string, value func(r *http.Request) (T, error)) Option {
 	return func(c *config) error {
 		if value == nil {
@@ -101,21 +103,21 @@ func WithVariable[T any](name string, value func(r *http.Request) (T, error)) Op
 	}
 }
 
-// WithBody declares that the JSON bodies of routes are of type T, so that the guard checks keys over body at
-// start-up against its JSON names. Use the type of the handler. A route is a method and a path as registered:
-// "POST /orders/{id}/pay".
+// WithBody declares that the JSON bodies of routes have type T. The guard then checks at start-up that keys and conditions
+// read only fields of T, by their JSON names. Use the type of the handler. A route is a method and a path as registered,
+// such as "POST /orders/{id}/pay".
 func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }
 }
 
-// WithMaxBody sets the size in bytes of the largest body that keys may use and that the guard reads before a
-// request waits. If a key uses a larger body, the answer is 413. A handler that runs gets the whole body. Default: 1 MiB.
+// WithMaxBody sets the maximum size in bytes of a body that keys may use and that the guard reads before a request waits.
+// If a key uses a larger body, the answer is 413. A handler that runs gets the whole body. Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }
 
-// WithClientIP sets the source of client_ip. Default: the address of the connection, which behind a proxy is the
-// address of the proxy.
+// WithClientIP sets the function that returns client_ip. By default, client_ip is the address of the connection. If a proxy
+// forwards the request, that is the address of the proxy.
 func WithClientIP(address func(r *http.Request) string) Option {
 	return func(c *config) error {
 		if address == nil {
@@ -126,17 +128,17 @@ func WithClientIP(address func(r *http.Request) string) Option {
 	}
 }
 
-// WithBuffer holds responses back until the locks are free: the responses of the given routes, or of all routes
-// with rules. A client that has read the answer then never finds its own lock still held. The guard can also discard an
-// answer that was given after the lock was lost, which on_lost: fail needs. As soon as a response exceeds the given
-// number of bytes, the guard sends it. Until then, Flush sends nothing, so leave out routes that stream.
-// Informational answers such as 103 are sent at once. After a switch of protocols, nothing is held back.
+// WithBuffer makes the guard hold responses back until the locks are free. It applies to the given routes, or to all routes
+// with rules if none are given. A client that has read the answer then never finds its own lock still held. The guard can
+// also discard the answer of a handler whose lock was lost, which on_lost: fail requires. If a response exceeds the given
+// number of bytes, the guard sends it at once. Until then, Flush sends nothing, so leave out routes that stream. The guard
+// sends informational answers such as 103 at once. It holds nothing back after a switch of protocols.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }
 
-// WithTokenHeader sends clients the fencing token of the lock under which the handler ran, in the header
-// [failpolicy.TokenHeader]. Off by default.
+// WithTokenHeader makes the guard send clients the fencing token of the lock under which the handler runs, in the header
+// [failpolicy.TokenHeader]. It is off by default.
 func WithTokenHeader() Option {
 	return func(c *config) error {
 		c.ShowToken = true
