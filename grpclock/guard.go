@@ -26,7 +26,7 @@ type Guard struct {
 	renamed        sync.Map    // from the full method of a handler to a *methodrules.Entry with an error
 }
 
-// New returns a Guard that takes its locks from a lock client. The caller closes the client. The error
+// New returns a guard that takes its locks from a lock client. The caller closes the client. The error
 // contains every problem of the options, and every problem of the rules that does not depend on a
 // method.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
@@ -38,7 +38,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	return g, nil
 }
 
-// unguarded returns a message if methods of a shape run without the guard, otherwise "".
+// unguarded returns a message if methods of the shape s run without the guard. Otherwise it returns "".
 func (g *Guard) unguarded(s methodrules.Shape) string {
 	const format = "nothing guards %s methods: give guard.%s() to grpc.%s before Check"
 	switch unary := !s.Client && !s.Server; {
@@ -51,7 +51,7 @@ func (g *Guard) unguarded(s methodrules.Shape) string {
 	}
 }
 
-// Aspect returns the aspect that the guard uses. Its Suspend is the kill switch.
+// Aspect returns the aspect that compiles and runs the rules of the guard. Its [aspect.Aspect.Suspend] is the kill switch.
 func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 
 // UnaryServerInterceptor returns an interceptor that runs unary methods under their rules.
@@ -66,11 +66,10 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	}
 }
 
-// unaryRules returns the rules of a unary method, or nil if it has none. If a service is registered under
-// another name, its generated handler does not name the method that the server matched. The guard then cannot
-// apply the rules of the matched method, so it returns an entry with an error. A call inside
-// another call also names another method, because it has the context of the outer call. It is not an error,
-// because the outer call has passed a guard.
+// unaryRules returns the rules of a unary method, nil if it has none. If a service is registered under another name, its
+// generated handler does not name the method that the server matched. The guard then cannot apply the rules of the matched
+// method, so unaryRules returns an entry with an error. A call inside another call also names another method, because it
+// has the context of the outer call. That is not an error, because a guard already guards the outer call.
 func (g *Guard) unaryRules(ctx context.Context, method string) *methodrules.Entry {
 	matched, known := grpc.Method(ctx)
 	if known && matched != method && !methodcall.Within(ctx, matched) && g.methods.Unregistered(methodrules.Key{Path: matched}) != nil {
@@ -109,13 +108,13 @@ func (g *Guard) streamRules(srv any, info *grpc.StreamServerInfo) *methodrules.E
 	return g.methods.Registered(k)
 }
 
-// Server reports its registered services to [Guard.Check]. A *grpc.Server is a Server.
+// Server returns its registered services, for [Guard.Check]. A *grpc.Server implements it.
 type Server interface {
 	GetServiceInfo() map[string]grpc.ServiceInfo
 }
 
-// Check compiles the rules of all registered methods of the servers and
-// returns every problem as one [*ruleset.InvalidError]:
+// Check compiles the rules of all registered methods of the servers. It returns every problem as one
+// [*ruleset.InvalidError]:
 //
 //   - mistakes in the options of .proto files;
 //   - mistakes in the key, condition, response or fallback for a method;
@@ -152,7 +151,7 @@ func (g *Guard) Check(servers ...Server) error {
 	return g.methods.Check(keys)
 }
 
-// Hold returns the lock that the handler of ctx runs with. Of several locks it returns the last one;
+// Hold returns the lock under which the handler of ctx runs. If there are several, it returns the lock that was taken last;
 // [core.Held] finds the others. It returns nil outside a guard and if the handler runs without a lock.
 // Release of a nil Hold returns [core.ErrNotHeld].
 //

@@ -9,26 +9,27 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Adapter describes a transport to a [Registry]: it names the endpoints of the transport and compiles their rules with
-// the variables of the transport. K is the key by which the transport identifies an endpoint. X is the data that
-// serving an endpoint needs besides the rules.
+// Adapter describes a transport to a [Registry]. It names the endpoints of the transport and compiles their rules with the
+// variables of the transport. K is the type of the key by which the transport identifies an endpoint. X is the type of the
+// data that the adapter needs for an endpoint besides the rules.
 type Adapter[K comparable, X any] struct {
 	// Transport is the transport of the endpoints. The registry ignores rules for other transports.
 	Transport ruleset.Transport
 
-	// Prefix is the prefix of the names of the endpoints, such as "topic/" of func: topic/orders. The registry
-	// ignores rules for other names, so that several adapters share a rule file. "" means all names that begin with
-	// the prefix of no other adapter of the [Aspect].
+	// Prefix is the prefix of the names of the endpoints. For func: topic/orders it is "topic/". The registry ignores
+	// rules for other names, so several adapters can share a rule file. If Prefix is empty, the registry ignores only
+	// names with the prefix of another adapter of the [Aspect].
 	Prefix string
 
-	// Noun is the word for an endpoint in problems, such as "topic". "" means the usual word of the transport.
+	// Noun is the word for an endpoint in problems, such as "topic". If it is empty, problems have the usual word of the
+	// transport.
 	Noun string
 
 	// Endpoint returns the endpoint of a key. Several keys may have the same endpoint.
 	Endpoint func(k K) ruleset.Endpoint
 
-	// Declared returns the rules that lie below the rules of a set, such as the options of a method, and their problems.
-	// nil: no endpoint has such rules.
+	// Declared returns the rules of an endpoint that the rules of a set override, such as the options of a method, and the
+	// problems of these rules. If Declared is nil, no endpoint has such rules.
 	Declared func(k K) ([]ruleset.Declared, []*ruleset.Problem)
 
 	// Compile compiles the rules of an endpoint with [Aspect.Prepare]. set is the set that contains the rules. If there
@@ -37,14 +38,14 @@ type Adapter[K comparable, X any] struct {
 	// incomplete. The registry also passes rules that already have problems, to find those in their keys and conditions.
 	Compile func(set *ruleset.Set, k K, rules []*ruleset.Resolved) (*Point, X, error)
 
-	// Changes reports whether calls of an endpoint may modify data, so that it should have a rule. nil: no
-	// endpoint has to have one.
+	// Changes reports whether calls of an endpoint may modify data, so that it should have a rule. If it is nil, no endpoint
+	// needs a rule.
 	Changes func(k K) bool
 
 	// Unguarded returns a message if calls of an endpoint cannot reach the adapter for the rules of a provider. The
 	// message gives the reason, such as an interceptor that the program never installed, and what to write. Check then
 	// reports an error for each rule that names the endpoint and, if Changes is true for the endpoint, for each
-	// wildcard. "" means that calls may reach the adapter. nil: calls of every endpoint may reach it.
+	// wildcard. If calls may reach the adapter, Unguarded returns "". If Unguarded is nil, calls of every endpoint may.
 	Unguarded func(p ruleset.Provider, k K) string
 
 	// Named returns the key of an exact endpoint that a set names, if the name alone determines the key. At a reload the
@@ -52,11 +53,12 @@ type Adapter[K comparable, X any] struct {
 	// a [ruleset.Set] contains all layers of the rules.
 	Named func(e ruleset.Endpoint) (k K, ok bool)
 
-	// Hint is the advice for a rule that matches no endpoint. "" means the usual advice of the transport.
+	// Hint is the advice for a rule that matches no endpoint. If it is empty, the rule gets the usual advice of the
+	// transport.
 	Hint string
 }
 
-// Entry is one endpoint with its rules. It never changes.
+// Entry is an endpoint with its rules. It is immutable.
 type Entry[X any] struct {
 	Endpoint ruleset.Endpoint
 	Point    *Point // the compiled rules; nil if they do not compile
@@ -66,7 +68,7 @@ type Entry[X any] struct {
 	once sync.Once
 }
 
-// Rules returns the rules of the entry. A nil entry, or one whose Err is not nil, has none.
+// Rules returns the rules of e. It returns nil if e is nil or e.Err is not nil.
 func (e *Entry[X]) Rules() []*ruleset.Resolved { return e.point().Rules() }
 
 // point returns the point of the entry. It returns nil if the entry is nil or its rules do not compile.
@@ -80,10 +82,10 @@ func (e *Entry[X]) point() *Point {
 // announce notifies observers of the entry's rules.
 func (e *Entry[X]) announce() { e.point().announce() }
 
-// retract notifies observers of the rules that next no longer contains.
+// retract notifies observers of the rules of e that next does not contain. e and next may be nil.
 func (e *Entry[X]) retract(next *Entry[X]) { e.point().retract(next.point()) }
 
-// declared returns the layers below a set.
+// declared calls Declared unless it is nil.
 func (a *Adapter[K, X]) declared(k K) ([]ruleset.Declared, []*ruleset.Problem) {
 	if a.Declared == nil {
 		return nil, nil
@@ -91,14 +93,15 @@ func (a *Adapter[K, X]) declared(k K) ([]ruleset.Declared, []*ruleset.Problem) {
 	return a.Declared(k)
 }
 
-// overlay returns the rules of a key under a set, laid over the layers below it, and the problems of those layers.
+// overlay returns the rules of k: its declared rules, overridden by the rules of set. problems are the problems of the
+// declared rules.
 func (a *Adapter[K, X]) overlay(set *ruleset.Set, k K) (rules []*ruleset.Resolved, problems []*ruleset.Problem, err error) {
 	declared, problems := a.declared(k)
 	rules, err = set.Overlay(a.Endpoint(k), declared...)
 	return rules, problems, err
 }
 
-// compile returns the entry of a key under a set, nil without rules.
+// compile returns the entry of k with the rules of set, nil if there are no rules.
 func (a *Adapter[K, X]) compile(set *ruleset.Set, k K) *Entry[X] {
 	rules, problems, err := a.overlay(set, k)
 	return a.entry(set, k, rules, problems, err)
@@ -129,7 +132,7 @@ func (a *Adapter[K, X]) entry(set *ruleset.Set, k K, rules []*ruleset.Resolved, 
 	return e
 }
 
-// sorted orders keys by their endpoints.
+// sorted returns keys in the order of their endpoints.
 func (a *Adapter[K, X]) sorted(keys iter.Seq[K]) []K {
 	return slices.SortedFunc(keys, func(x, y K) int {
 		e, f := a.Endpoint(x), a.Endpoint(y)

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Call is one request, as an adapter presents it to [Point.Run]. Run calls its methods in the goroutine that called Run. A call
-// may have more methods:
+// Call gives [Point.Run] access to one request. Run calls its methods only on the goroutine that called Run. A Call may have
+// further methods:
 //
 //   - AnswerBy() [time.Time] returns the time by which the call has to be answered, if it is not the deadline of the
 //     caller's context. An example is a server's write timeout. A wait ends before that time, as it does before the
@@ -20,10 +20,10 @@ import (
 //   - Canceled(err error) bool reports whether an error of the handler means that the handler gave up because its
 //     context was done, in the terms of the transport, such as a gRPC status. Run uses it to distinguish a loss from a
 //     cancellation by the client. Run recognizes [context.Canceled] and [context.DeadlineExceeded] without it.
-//   - BeforeWait() func(ctx [context.Context]) error returns the work that the call has to do before it waits, nil if
+//   - BeforeWait() func(ctx [context.Context]) error returns a function that Run calls before the call waits, nil if
 //     there is none. For example, a server notices that the client has left only after it has read the body of the
-//     request. Run does the work at most once: after the first attempt at a lock for which the call may wait is
-//     refused, or if other calls already wait for the lock, but not if a queue is full. The function has to return when
+//     request. Run calls the function at most once. It calls it after the first failed attempt to take a lock for which
+//     the call may wait, or if other calls already wait for the lock, but not if a queue is full. The function has to return when
 //     ctx is done, at the latest at the end of the wait time. If it returns an error, the acquisition fails with it;
 //     [core.ErrTooManyWaiters] counts as an overload.
 type Call interface {
@@ -31,13 +31,13 @@ type Call interface {
 	// and at most once.
 	Env(ctx context.Context) keyexpr.Env
 
-	// Handle runs the handler. Run calls it at most once. ctx carries the holds. [Outcome].Err is the error of the
-	// handler, untouched. Any error counts as a failure: a debounce window does not begin. Nor does it begin after a
+	// Handle runs the handler. Run calls it at most once. ctx carries the holds. [Outcome].Err is the unchanged error of
+	// the handler. Any error counts as a failure: a debounce window does not begin. Nor does it begin after a
 	// handler that called [CancelDebounce]. If the handlers of a transport answer failures themselves, Handle returns
 	// [ErrHandlerFailed] for them.
 	Handle(ctx context.Context, g Grant) error
 
-	// Fallback runs the handler registered under name instead. Run calls it only for names in [Site].Fallbacks, with the
+	// Fallback runs the fallback with the given name. Run calls it only for names in [Site].Fallbacks, with the
 	// caller's context, after all locks are released. [OutcomeFrom] of ctx returns the cause.
 	Fallback(ctx context.Context, name string) error
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Point is an endpoint with its compiled rules. It never changes.
+// Point is an endpoint with its compiled rules. It is immutable.
 type Point struct {
 	env    *environment
 	site   Site
@@ -48,15 +48,15 @@ func (p *Point) compiledRules() []*compiledRule {
 	return p.rules
 }
 
-// announce notifies observers of the rules of a point that comes into force.
+// announce notifies observers that the rules of p are in force.
 func (p *Point) announce() {
 	for _, rule := range p.compiledRules() {
 		p.env.observers.observeRule(rule.info())
 	}
 }
 
-// retract notifies observers of the rules of a point that goes out of force, except for those that its successor,
-// next, contains too. next may be nil.
+// retract notifies observers that the rules of p are no longer in force. It leaves out rules that next, the successor of p,
+// also contains. next may be nil.
 func (p *Point) retract(next *Point) {
 	for _, rule := range p.compiledRules() {
 		if slices.ContainsFunc(next.compiledRules(), func(c *compiledRule) bool { return c.subject == rule.subject }) {
@@ -68,12 +68,11 @@ func (p *Point) retract(next *Point) {
 	}
 }
 
-// oddities warns of rules of the point that most likely do not do what their author means.
+// oddities returns a warning for each rule of p that most likely does not do what its author means.
 func (p *Point) oddities() []*ruleset.Problem { return oddities(p.compiledRules()) }
 
-// Twice returns an error if two points for the calls of one endpoint have rules of the same name, because metrics could
-// not distinguish them. Otherwise it returns nil. The points come from different places, such as a rule file and the
-// program.
+// Twice returns an error if a and b contain rules of the same name, because metrics could not distinguish them. a and b are
+// points of one endpoint from different sources, such as a rule file and the program.
 func Twice(a, b *Point) error {
 	for _, r := range a.Rules() {
 		for _, o := range b.Rules() {
@@ -86,7 +85,7 @@ func Twice(a, b *Point) error {
 	return nil
 }
 
-// Preview holds the compiled rules of a site, without locks, for tools. It never changes.
+// Preview holds the compiled rules of a site for tools. It takes no locks. It is immutable.
 type Preview struct {
 	rules []*compiledRule
 }
@@ -113,9 +112,10 @@ func (p *Preview) Applies(i int, env keyexpr.Env) (bool, error) {
 // not the prefix of the client.
 func (p *Preview) Names(i int, env keyexpr.Env) ([]string, error) { return p.rules[i].manyNames(env) }
 
-// Oddities warns of rules that most likely do not do what their author means. A key without a part of a request is
-// one lock for all requests of its endpoint. A function that waits before it is skipped runs in every instance.
-// Oddities does not warn of semaphores, disabled rules and constant keys of functions, which are usually intended.
+// Oddities returns a warning for each rule that most likely does not do what its author means. If a key contains no part of
+// the request, all requests of the endpoint share one lock. If a function waits before it is skipped, it runs in every
+// instance. Oddities does not warn of semaphores, disabled rules and constant keys of functions, which are usually
+// intended.
 func (p *Preview) Oddities() []*ruleset.Problem { return oddities(p.rules) }
 
 func oddities(rules []*compiledRule) (warnings []*ruleset.Problem) {
