@@ -22,8 +22,8 @@ import (
 //     cancellation by the client. Run recognizes [context.Canceled] and [context.DeadlineExceeded] without it.
 //   - BeforeWait() func(ctx [context.Context]) error returns a function that Run calls before the call waits, nil if
 //     there is none. For example, a server notices that the client has left only after it has read the body of the
-//     request. Run calls the function at most once. It calls it after the first failed attempt to take a lock for which
-//     the call may wait, or if other calls already wait for the lock, but not if a queue is full. The function has to return when
+//     request. Run calls the function at most once: after the first failed attempt to take a lock for which the call
+//     may wait, or if other calls already wait for the lock, but not if a queue is full. The function has to return when
 //     ctx is done, at the latest at the end of the wait time. If it returns an error, the acquisition fails with it;
 //     [core.ErrTooManyWaiters] counts as an overload.
 type Call interface {

@@ -93,8 +93,8 @@ func (c *check) read(path string, stdin io.Reader) (file, old *rulefile.File, er
 	return file, old, nil
 }
 
-// findings loads the rules and checks them. If the file itself has mistakes, it returns only these. summary begins
-// the last line of the output.
+// findings loads the rules and checks them. If the rules do not load, it returns only the problems of loading. summary is the
+// beginning of the last line of the output.
 func (c *check) findings(file, before *rulefile.File) (found []report.Finding, summary string, err error) {
 	name := c.descriptors
 	if file != nil {
@@ -126,7 +126,7 @@ func (c *check) findings(file, before *rulefile.File) (found []report.Finding, s
 	return append(found, result.Findings...), summary + ": ", nil
 }
 
-// verdict returns the numbers of the findings as text.
+// verdict returns the number of findings of each severity as text.
 func verdict(findings []report.Finding) string {
 	var parts []string
 	for _, s := range []report.Severity{report.Error, report.Warning, report.Note} {

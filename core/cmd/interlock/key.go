@@ -142,7 +142,7 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 	method, target, isHTTP := strings.Cut(request, " ")
 	switch {
 	case isFunction && len(set.Lookup(ruleset.Func(name))) == 0:
-		return nil, usagef("%q is not a function with a rule: %s", name, meant(set, name))
+		return nil, usagef("%q is not a function with a rule: %s", name, requestAdvice(set, name))
 	case isFunction:
 		return p.function(name)
 	case isHTTP && method == strings.ToUpper(method):
@@ -156,12 +156,12 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 	case isHTTP:
 		return nil, usagef("%q is not a method: methods are in capitals, such as 'POST /orders/42/pay'", method)
 	default:
-		return nil, usagef("%q is not a request: %s", request, meant(set, request))
+		return nil, usagef("%q is not a request: %s", request, requestAdvice(set, request))
 	}
 }
 
-// meant returns advice for a text that is not a request.
-func meant(set *ruleset.Set, request string) string {
+// requestAdvice returns advice for a text that is not a request.
+func requestAdvice(set *ruleset.Set, request string) string {
 	var functions []string
 	for _, r := range set.Rules() {
 		if r.Endpoint.Transport == ruleset.TransportFunc {
@@ -174,7 +174,7 @@ func meant(set *ruleset.Set, request string) string {
 	return "write a method and a path such as 'POST /orders/42/pay', a full gRPC method such as /shop.v1.Orders/Pay, or the name of a function with a rule"
 }
 
-// explain adds the flags that may be missing to the error of rules that do not compile.
+// explain adds to the error of rules that do not compile which flags may be missing.
 func explain(err error, unknown bool, hint string) error {
 	switch {
 	case !isInvalid(err):

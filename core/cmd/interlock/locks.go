@@ -17,8 +17,8 @@ import (
 // longest is the largest number of characters of a key or a field that tables show.
 const longest = 100
 
-// shown returns a text from Redis for a terminal. It quotes a text that has invisible characters or looks
-// quoted, and it shortens a long text. The result cannot move the cursor or change colours.
+// shown returns a text from Redis in a form that is safe for a terminal. It quotes the text if it has invisible characters
+// or looks quoted, and it shortens a long text. The result cannot move the cursor or change colours.
 func shown(s string) string {
 	if strings.ContainsFunc(s, hidden) || !utf8.ValidString(s) || s == "" || s == "-" {
 		s = strconv.Quote(s)
@@ -37,7 +37,7 @@ func hidden(r rune) bool {
 	return r == '"' || r == '\\' || unicode.IsSpace(r) || !unicode.IsPrint(r) || unicode.Is(unicode.M, r)
 }
 
-// left returns the rest of a lease for people. It is rounded up to a tenth of a second below 10 s, to a second
+// left formats the rest of a lease for people. It rounds up to a tenth of a second below 10 s, to a second
 // below an hour, and otherwise to a minute.
 func left(d time.Duration) string {
 	step := time.Second
@@ -178,7 +178,7 @@ func writeHolders(w io.Writer, e core.LockEntry, addresses map[string][]string) 
 	return nil
 }
 
-// some returns a number with a noun and, if not all are shown, how many are.
+// some returns a number with a noun. If fewer are shown, it adds their number.
 func some(shown, all int, noun string) string {
 	if shown < all {
 		return fmt.Sprintf("%s, %d of them shown", counted(all, noun), shown)

@@ -74,7 +74,8 @@ func (r *release) run(ctx context.Context, std streams, args []string) error {
 	})
 }
 
-// free takes the lock from the holders that it shows, or from the holders of --holder, if the operator agrees.
+// free shows the lock and asks the operator, except with --yes. If the operator agrees, free takes the lock from the holders
+// shown, or from the holders that --holder names.
 func (r *release) free(ctx context.Context, std streams, locks *core.Client, key string) error {
 	seen, err := locks.Inspect(ctx, key)
 	if err != nil {

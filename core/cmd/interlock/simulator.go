@@ -41,8 +41,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// simulator stands for the program that would serve a request. Its adapters read the request and evaluate the rules,
-// and take no lock.
+// simulator replaces the program that would serve a request. Its adapters read the request and evaluate the rules. They take
+// no lock.
 type simulator struct {
 	set       *ruleset.Set
 	routes    *routes.Table     // nil: not known
@@ -74,7 +74,7 @@ func noLockError(e ruleset.Endpoint, at ruleset.Source) error {
 	return &noMatchError{onPurpose: true, text: fmt.Sprintf("%s has no lock, on purpose (%s)", e, at)}
 }
 
-// noRule returns an error if no rule of the set takes a lock for an endpoint.
+// noRule returns an error if no rule of the set takes a lock for the endpoint, otherwise nil.
 func (s *simulator) noRule(e ruleset.Endpoint) error {
 	rules := s.set.Lookup(e)
 	switch {
@@ -87,7 +87,7 @@ func (s *simulator) noRule(e ruleset.Endpoint) error {
 	}
 }
 
-// elsewhere returns an error for a rule whose key is not in the file.
+// elsewhere returns an error for a rule without a key in the file. The error says where the key has to be.
 func (s *simulator) elsewhere(e ruleset.Endpoint, where string) error {
 	for _, r := range s.set.Lookup(e) {
 		if r.Partial() {
@@ -316,7 +316,7 @@ func (s *simulator) guards(locks *core.Client) (routes.Guards, error) {
 	}}, err
 }
 
-// refuse records the reason that an adapter refuses the request.
+// refuse records the reason for which an adapter refuses the request.
 func (s *simulator) refuse(err error) {
 	s.refused = err
 	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
@@ -417,8 +417,8 @@ func (s *simulator) call(ctx context.Context, locks *core.Client, m protorules.M
 	return nil
 }
 
-// fileFor returns a file for a method of which only the name is known. The method's reply may be anything. For a
-// name that no method can have, the result has no file.
+// fileFor returns a file with a method of which only the name is known. Its reply may be any message. If no method can have
+// the name, the result contains no file.
 func fileFor(fullMethod string) *protoregistry.Files {
 	service, method, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
 	anything := new(".google.protobuf.Value")
