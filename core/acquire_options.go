@@ -58,7 +58,8 @@ func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaite
 // as reading a request. While prepare runs, the caller is not in the queue and delays no other caller. Then
 // it takes the place in the queue that its age gives it and attempts again. The context of prepare is canceled at the
 // end of the wait time, with the caller's context, and when the client is closed: prepare has to return then. If prepare
-// returns another error than that of its context, the acquisition fails with that error. prepare is called at most once, and never with [WaitTime] 0.
+// returns an error that is not the error of its context, the acquisition fails with it. prepare is called at most once,
+// and never with [WaitTime] 0.
 func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
 	return AcquireOption{field: fieldBeforeWait, f: prepare}
 }
