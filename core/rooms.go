@@ -96,16 +96,16 @@ func (r *rooms) woken(about wakeup.Topic, why wakeup.Reason) {
 	}
 	switch {
 	case why == wakeup.Interrupted, why == wakeup.Confirmed && about.Lane != "":
-		r.queues.Look(key, about.Lane)
+		r.queues.WakeToCheck(key, about.Lane)
 	case about.Lane != "":
 		r.queues.Wake(key, about.Lane)
 		if why == wakeup.Message {
 			r.holdings.Doubt(r.queues.Holders(key))
 		}
 	case why == wakeup.Message:
-		r.holdings.Hint(r.queues.Message(key, time.Now()))
+		r.holdings.Hint(r.queues.RecordMessage(key, time.Now()))
 	case why == wakeup.Confirmed:
-		r.holdings.Hint(r.queues.Confirmed(key, time.Now()))
+		r.holdings.Hint(r.queues.RecordConfirmation(key, time.Now()))
 	default:
 		r.queues.Wake(key, "")
 	}

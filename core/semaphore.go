@@ -264,7 +264,7 @@ func (c count) trySet(ctx context.Context, n int) (bool, error) {
 
 // checkKind refuses a name that this client uses as another kind.
 func (c count) checkKind(key string) error {
-	if err := c.lock.client.queues.Check(key, c.lock.kind.Family); err != nil {
+	if err := c.lock.client.queues.CheckKind(key, c.lock.kind.Family); err != nil {
 		return acquire.NotQueued(err, key, c.lock.kind)
 	}
 	return nil

@@ -152,7 +152,7 @@ func (a *attempt) run(ctx context.Context) (*holding.Holder, error) {
 		return nil, err
 	}
 	a.state = joining
-	if !a.wish.MayWait() || a.wish.under != nil || a.wish.Kind.Shares == redisstore.Limited && !a.in.Queues.Waited(a.key) {
+	if !a.wish.MayWait() || a.wish.under != nil || a.wish.Kind.Shares == redisstore.Limited && !a.in.Queues.HasWaiters(a.key) {
 		a.state = alone
 	}
 	defer a.stopTimer()
@@ -195,7 +195,7 @@ func (a *attempt) step(ctx context.Context) error {
 
 // tryAlone sends the command once, without a place in the queue.
 func (a *attempt) tryAlone(ctx context.Context) error {
-	if err := a.in.Queues.Check(a.key, a.wish.Kind.Family); err != nil {
+	if err := a.in.Queues.CheckKind(a.key, a.wish.Kind.Family); err != nil {
 		return NotQueued(err, a.key, a.wish.Kind)
 	}
 	g, err := a.send(ctx)
@@ -251,7 +251,7 @@ func (a *attempt) look(ctx context.Context) error {
 	case a.todo.Grant != nil && ctx.Err() != nil:
 		return a.busyError(failure.Ended(ctx)) // leaving the queue passes the grant on
 	case a.todo.Grant != nil:
-		a.accept(a.todo.Grant, a.todo.Behind)
+		a.accept(a.todo.Grant, a.todo.BlockedBy)
 	case a.todo.Err != nil:
 		return NotQueued(a.todo.Err, a.key, a.wish.Kind)
 	case a.todo.Attempt:
@@ -287,7 +287,7 @@ func (a *attempt) stay(ctx context.Context) error {
 			return NotQueued(err, a.key, a.wish.Kind)
 		}
 	}
-	passed := queues.Refused(a.waiter, *a.refusal.Refusal, identity.RivalOf(a.refusal.Holder), a.now)
+	passed := queues.RecordRefusal(a.waiter, *a.refusal.Refusal, identity.RivalOf(a.refusal.Holder), a.now)
 	if passedOver := a.group.passedOver; passedOver != nil && passedOver(passed) {
 		return errPassedOver
 	}
@@ -299,11 +299,11 @@ func (a *attempt) stay(ctx context.Context) error {
 // resting.
 func (a *attempt) plan(ctx context.Context) error {
 	if a.wish.BeforeWait != nil && a.patience.end.IsZero() { // a waiter that holds other keys waits only briefly
-		a.recordQueued(a.todo.Behind)
+		a.recordQueued(a.todo.BlockedBy)
 		a.state = preparing
 		return nil
 	}
-	if a.todo.Deaf {
+	if a.todo.Subscribe {
 		a.listen(ctx)
 	}
 	if a.state = resting; a.todo.Attempt {
@@ -327,7 +327,7 @@ func (a *attempt) listen(ctx context.Context) {
 // rest sleeps until the waiter is signaled, has to poll, or runs out of time.
 func (a *attempt) rest(ctx context.Context) error {
 	if a.timer == nil {
-		a.recordQueued(a.todo.Behind)
+		a.recordQueued(a.todo.BlockedBy)
 		a.timer = time.NewTimer(a.sleepTime())
 	} else {
 		a.timer.Reset(a.sleepTime())
@@ -407,7 +407,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 
 // lookAgain ends the wait, unless a grant arrived at the last moment.
 func (a *attempt) lookAgain(ctx context.Context) error {
-	if grant, from := a.in.Queues.Granted(a.waiter); grant != nil && ctx.Err() == nil {
+	if grant, from := a.in.Queues.GrantOf(a.waiter); grant != nil && ctx.Err() == nil {
 		a.accept(grant, from)
 		return nil
 	}
@@ -417,7 +417,7 @@ func (a *attempt) lookAgain(ctx context.Context) error {
 	if err := a.in.FailFast(ctx, a.key); err != nil {
 		return err // it is unknown whether the lock is taken
 	}
-	if !a.knownTaken() && a.in.Queues.Unanswered(a.waiter) {
+	if !a.knownTaken() && a.in.Queues.NoAnswerSince(a.waiter) {
 		return failure.BecauseOf(ErrNoAnswer)
 	}
 	return a.busyError(nil)
@@ -462,7 +462,7 @@ func (a *attempt) openHolder(g grant) *holding.Holder {
 			in.Operations.Note(a.key, g.field)
 		}
 		if a.waiter != nil {
-			in.Queues.Served(a.waiter, a.now)
+			in.Queues.RecordSuccess(a.waiter, a.now)
 		}
 		return o
 	}

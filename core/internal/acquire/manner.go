@@ -56,7 +56,7 @@ func (a *attempt) abandon(field string, call *redisstore.Call[redisstore.Grant])
 // sleepFor returns a function that sleeps for an interval, or for [queue.SilentPoll] while no messages arrive.
 func sleepFor(interval time.Duration) func(*attempt, queue.Step) time.Duration {
 	return func(_ *attempt, todo queue.Step) time.Duration {
-		if todo.Silent {
+		if todo.NoMessages {
 			return atMost(todo.Sleep, jitter.Of(queue.SilentPoll))
 		}
 		return atMost(todo.Sleep, jitter.Of(interval))

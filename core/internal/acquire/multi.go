@@ -111,7 +111,7 @@ func (m *multi) take(ctx context.Context) error {
 		return nil
 	}
 	for _, key := range m.keys {
-		if err := m.in.Queues.Check(key, m.wish.Kind.Family); err != nil {
+		if err := m.in.Queues.CheckKind(key, m.wish.Kind.Family); err != nil {
 			return NotQueued(err, key, m.wish.Kind)
 		}
 	}

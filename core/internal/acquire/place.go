@@ -80,13 +80,13 @@ func (a *attempt) leavePlace() {
 
 // sleepInPlace returns the sleep of a waiter with a place.
 func (a *attempt) sleepInPlace(todo queue.Step) time.Duration {
-	hears, before := !todo.Silent, a.before()
+	hears, before := !todo.NoMessages, a.before()
 	if before > 0 {
-		todo.Silent, todo.Sleep = false, 0 // it can wait
+		todo.NoMessages, todo.Sleep = false, 0 // it can wait
 	}
 	interval := placePoll
 	switch {
-	case todo.Silent:
+	case todo.NoMessages:
 		interval = queue.SilentPoll
 	case before >= manyOthers:
 		interval = farPoll

@@ -120,7 +120,7 @@ func (r *Redlock) begin(ctx context.Context) {
 		again, under, err := m.Acquirer.Carried(ctx, m.Wish.Keys[0], &m.Wish)
 		return again == nil && under == nil && err == nil
 	})
-	wanted := slices.IndexFunc(r.members, func(m *member) bool { return m.Acquirer.Queues.Wanted(m.Wish.Keys[0]) })
+	wanted := slices.IndexFunc(r.members, func(m *member) bool { return m.Acquirer.Queues.InUse(m.Wish.Keys[0]) })
 	if r.reenters = len(carried) >= r.quorum; r.reenters {
 		r.members = carried
 	} else if wanted >= 0 && r.first.wish.MayWait() {

@@ -194,9 +194,9 @@ func (o *Holder) relinquish() {
 }
 
 // leaveQueue makes the queue of the key forget the holder. notified is the number of other clients that were notified,
-// or one of the constants of [queue.Queues.Ended].
+// or one of the constants of [queue.Queues.RemoveHolder].
 func (o *Holder) leaveQueue(notified int) {
-	o.in.Queues.Ended(o.lease.Key, o, notified, time.Now())
+	o.in.Queues.RemoveHolder(o.lease.Key, o, notified, time.Now())
 }
 
 // endCause returns the error of an operation on a lease that has ended.
@@ -244,5 +244,5 @@ func (o *Holder) expectEcho(left, ttl time.Duration) (falls bool) {
 // echoSent completes expectEcho. After a command without an answer the change is empty, and the queue treats a later
 // message as one of another client.
 func (o *Holder) echoSent(change redisstore.Change) {
-	o.in.Queues.EchoSent(o.lease.Key, change.Fell, time.Now())
+	o.in.Queues.ResolveEcho(o.lease.Key, change.Fell, time.Now())
 }

@@ -22,7 +22,7 @@ func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.T
 	if under != nil {
 		granted.Under = under
 	}
-	for _, before := range hs.Queues.Acquired(o.lease.Key, w, granted, now) {
+	for _, before := range hs.Queues.RecordGrant(o.lease.Key, w, granted, now) {
 		if replaced := Of(before.Holder); before.Gone {
 			replaced.lease.Lose(failure.NotMine)
 		} else {

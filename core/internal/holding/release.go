@@ -100,7 +100,7 @@ func (o *Holder) release(ctx context.Context, h *Hold, now time.Time) (handed bo
 		if next == nil || !o.passes(h, next, now) {
 			return o.releaseLast(ctx, next, now, span)
 		}
-		if o.in.Queues.Passed(next, o, now) {
+		if o.in.Queues.CompletePass(next, o, now) {
 			return true, nil
 		}
 	}
@@ -124,7 +124,7 @@ func (o *Holder) chooseNext(now time.Time) *queue.Waiter {
 	if o.in.Acks {
 		return nil // replicas have to acknowledge the acquire of the next holder
 	}
-	return o.in.Queues.Choose(o.lease.Key, o, now)
+	return o.in.Queues.TakeNext(o.lease.Key, o, now)
 }
 
 // passes gives the holder to the waiter in memory after its last hold h, if that is possible, and reports whether it
@@ -152,7 +152,7 @@ func (o *Holder) freeNow(ctx context.Context) error {
 func (o *Holder) releaseLast(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (handed bool, err error) {
 	if err := o.lease.BeginRelease(); err != nil {
 		if w != nil {
-			o.in.Queues.NotHanded(w, now)
+			o.in.Queues.CancelHandOff(w, now)
 		}
 		return false, err
 	}
@@ -167,7 +167,7 @@ func (o *Holder) releaseLast(ctx context.Context, w *queue.Waiter, now time.Time
 func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (handed bool, err error) {
 	next, err := o.handOff(ctx, w, now, s)
 	if err != nil {
-		o.in.Queues.NotHanded(w, time.Now())
+		o.in.Queues.CancelHandOff(w, time.Now())
 		if errors.Is(err, errHandOffRefused) {
 			return false, o.free(ctx, s)
 		}
@@ -177,7 +177,7 @@ func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s r
 		}
 		return false, err
 	}
-	if o.in.Queues.Handed(w, o, next, time.Now()) {
+	if o.in.Queues.CompleteHandOff(w, o, next, time.Now()) {
 		return true, nil
 	}
 	// The waiter left while the lock was on its way to it. This call frees the lock or hands it to the next waiter, but

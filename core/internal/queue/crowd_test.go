@@ -65,12 +65,12 @@ func (c *crowd) wait(key string, patience time.Duration) *holder {
 			at := time.Now()
 			if field, ok := c.acquires(key); ok {
 				h := &holder{field: field}
-				c.Acquired(key, w, queue.Grant{Holder: h, Kind: "plain", Sent: at}, time.Now())
+				c.RecordGrant(key, w, queue.Grant{Holder: h, Kind: "plain", Sent: at}, time.Now())
 				return h
 			}
-			c.Refused(w, queue.Refusal{TTL: -1}, queue.Stranger, time.Now())
+			c.RecordRefusal(w, queue.Refusal{TTL: -1}, queue.Stranger, time.Now())
 			if c.NeedsSubscription(w) {
-				t := &subscription{released: func() { c.Look(key, "") }}
+				t := &subscription{released: func() { c.WakeToCheck(key, "") }}
 				t.confirmed.Store(true)
 				c.Subscribe(w, t)
 			}
@@ -96,12 +96,12 @@ func (c *crowd) wait(key string, patience time.Duration) *holder {
 
 // release hands the lock on, or frees it.
 func (c *crowd) release(key string, h *holder) {
-	w := c.Choose(key, h, time.Now())
+	w := c.TakeNext(key, h, time.Now())
 	next := &holder{field: c.moves(key, h.field, w != nil)}
 	switch {
 	case w == nil:
-		c.Ended(key, h, rand.IntN(4)-2, time.Now())
-	case !c.Handed(w, h, next, time.Now()):
+		c.RemoveHolder(key, h, rand.IntN(4)-2, time.Now())
+	case !c.CompleteHandOff(w, h, next, time.Now()):
 		c.release(key, next)
 	}
 }
@@ -142,11 +142,11 @@ func TestQueues_Crowd(t *testing.T) {
 		group.Go(func() {
 			for range 200 {
 				key := fmt.Sprint("k", rand.IntN(keys))
-				c.Message(key, time.Now())
+				c.RecordMessage(key, time.Now())
 				c.Held(key, time.Now())
 				c.Listens(key)
 				c.Oldest()
-				c.Check(key, "other")
+				c.CheckKind(key, "other")
 				time.Sleep(ms) // virtual time
 			}
 		})

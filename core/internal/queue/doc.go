@@ -1,24 +1,29 @@
 // Package queue keeps the waiters and the holders of this process in one queue for each key.
 //
 // It decides which waiter is first, to which waiter a release hands the lock over, and when the first
-// waiter leaves the lock to other processes. It tracks the holds of this process. It
-// does not depend on Redis: packages acquire and holding send the commands and report their outcome
-// here. The package keeps everything in memory. No method blocks.
+// waiter leaves the lock to other processes. It also tracks the holders of this process. Each client has
+// separate [Queues], so another client of the same program counts as another process.
 //
-// A waiter asks [Queues.Next] for its next step, takes it, and sleeps until its signal or until a time
-// that its caller chooses. After that [Queues.Poll] turns the next step into an attempt. Only the head of
-// a queue attempts. Where several waiters may get in, a few waiters behind the head attempt as well.
+// The package does not use Redis. Packages acquire and holding send the commands and report the outcomes
+// to this package. The package keeps everything in memory. No method waits for anything but a mutex.
+//
+// A waiter asks [Queues.Next] for its next step. If the step is an attempt, the waiter sends the command
+// that acquires the lock. Otherwise the waiter sleeps until its signal, or until a time that its caller
+// chooses. At that time the caller calls [Queues.Poll], which makes the head of a queue attempt. Usually
+// only the head of a queue attempts. If several waiters may share the lock, waiters after the head attempt
+// at the same time.
 //
 // The files build on each other, from the bottom to the top:
 //
-//	turns, giveway, message, evidence, holders    values without mutexes: observations of other processes; whose turn it is
-//	past                                          the part of them that outlives the queue of a key
+//	turns, giveway, message, evidence, holders    observations of other processes, and whose turn it is; without mutexes
+//	past                                          the observations that outlive the queue of a key
 //	queue                                         the waiters and the holders of one key
 //	queues                                        all keys, in shards; limits and inspection
-//	waiting, holding, notify                      the methods for waiters, for holds, and for messages
+//	waiting, holding, notify                      the methods for waiters, for holders, and for messages
 //
-// Every method of [Queues] is safe for concurrent use. The methods that take a [Waiter] belong to
-// the goroutine that waits, except [Queues.Handed], [Queues.Passed] and [Queues.NotHanded]. A mutex
-// of its shard guards the state of a key. While the package holds it, it calls only
-// [Subscription.Confirmed] and [Subscription.Dead], which take no mutex.
+// Every method of [Queues] is safe for concurrent use. Only the goroutine that waits calls the methods
+// that take a [Waiter], except [Queues.CompleteHandOff], [Queues.CompletePass] and [Queues.CancelHandOff],
+// which the releasing goroutine calls. The keys are divided into shards, and the mutex of a shard guards
+// the state of its keys. While the package holds such a mutex, it calls no code of its users except
+// [Subscription.Confirmed] and [Subscription.Dead], which lock no mutex.
 package queue

@@ -23,7 +23,7 @@ func TestQueues_TakenSince(t *testing.T) {
 		{"a holder is there", func(b *bench) { b.holds() }, nothing, true, false},
 		{"a holder has come since", nothing, func(b *bench) { b.holds() }, true, false},
 		{"a holder has ended before", func(b *bench) { b.frees(b.holds()) }, nothing, false, false},
-		{"a holder has ended since", nothing, func(b *bench) { b.Ended("k", b.holds(), queue.NoMessage, b.now) }, true, false},
+		{"a holder has ended since", nothing, func(b *bench) { b.RemoveHolder("k", b.holds(), queue.NoMessage, b.now) }, true, false},
 	} {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			tt.before(b)
@@ -59,11 +59,11 @@ func TestQueues_TakenSince_Shared(t *testing.T) {
 	if _, _, known := b.TakenSince(other); taken || !known {
 		t.Errorf("taken for a sharer: %v, for another waiter: %v", taken, known)
 	}
-	b.Ended("k", h, queue.NoMessage, b.now)
+	b.RemoveHolder("k", h, queue.NoMessage, b.now)
 	if _, _, taken := b.TakenSince(sharer); taken {
 		t.Error("taken because a sharer has ended")
 	}
-	if b.Unanswered(sharer) {
+	if b.NoAnswerSince(sharer) {
 		t.Error("unanswered, although no waiter has asked")
 	}
 	b.Leave(sharer, b.now)
@@ -82,7 +82,7 @@ func refusesFirst(b *bench) {
 }
 
 // If the attempt of the head has no answer yet, the waiters behind it do not know whether the lock is taken.
-func TestQueues_Unanswered(t *testing.T) {
+func TestQueues_NoAnswerSince(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	head := b.joined()
@@ -92,8 +92,8 @@ func TestQueues_Unanswered(t *testing.T) {
 	third := b.joined()
 	want := func(what string, want bool) {
 		t.Helper()
-		if b.Unanswered(second) != want || b.Unanswered(third) != want {
-			t.Errorf("%s: got %v, %v, want %v", what, b.Unanswered(second), b.Unanswered(third), want)
+		if b.NoAnswerSince(second) != want || b.NoAnswerSince(third) != want {
+			t.Errorf("%s: got %v, %v, want %v", what, b.NoAnswerSince(second), b.NoAnswerSince(third), want)
 		}
 	}
 	want("the head has no answer", true)
@@ -102,52 +102,52 @@ func TestQueues_Unanswered(t *testing.T) {
 	want("nor a second time", true)
 	h := b.holds()
 	want("a holder of this process has it", false)
-	b.Ended("k", h, queue.NoMessage, b.now)
+	b.RemoveHolder("k", h, queue.NoMessage, b.now)
 	want("a holder of this process has had it", false)
 	b.attempts(head)
-	if b.Unanswered(second) {
+	if b.NoAnswerSince(second) {
 		t.Error("the head attempted after the waiter arrived")
 	}
-	b.Refused(head, queue.Refusal{}, queue.Stranger, b.now)
+	b.RecordRefusal(head, queue.Refusal{}, queue.Stranger, b.now)
 	want("the head was refused", false)
 }
 
 // A waiter that moves to another key has received an answer.
-func TestQueues_Unanswered_AfterAMove(t *testing.T) {
+func TestQueues_NoAnswerSince_AfterAMove(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	head := b.joined(several)
 	b.attempts(head)
 	second := b.joined()
-	if !b.Unanswered(second) {
+	if !b.NoAnswerSince(second) {
 		t.Error("answered before the answer")
 	}
 	if err := b.Move(head, "other", b.now); err != nil {
 		t.Fatal(err)
 	}
-	if b.Unanswered(second) {
+	if b.NoAnswerSince(second) {
 		t.Error("not answered after it")
 	}
 }
 
 // An abandoned attempt does not count while the next waiter leaves the lock to others.
-func TestQueues_Unanswered_HeadStandsBack(t *testing.T) {
+func TestQueues_NoAnswerSince_HeadStandsBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
 	hasty := b.joined(func(w *queue.Wish) { w.Until = b.now.Add(2 * ms) })
-	b.Ended("k", h, 1, b.now)
+	b.RemoveHolder("k", h, 1, b.now)
 	b.pass(b.rests(hasty).Sleep)
 	b.attempts(hasty)
 	second := b.joined()
 	b.pass(ms / 10)
 	third := b.joined()
 	b.Leave(hasty, b.now)
-	if !b.Unanswered(third) {
+	if !b.NoAnswerSince(third) {
 		t.Error("the attempt has an answer, so the test proves nothing")
 	}
 	b.rests(second)
-	if b.Unanswered(third) {
+	if b.NoAnswerSince(third) {
 		t.Error("the abandoned attempt counts")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// A process that leaves a lock free for silent waiters does not wait for a message before its next attempt.
-func TestPossession_Give_NotDeaf(t *testing.T) {
+// A process that leaves a lock free for waiters without messages need not subscribe before its next attempt.
+func TestPossession_GiveWay_NoSubscribeStep(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	b.frees(b.holds())
@@ -16,7 +16,7 @@ func TestPossession_Give_NotDeaf(t *testing.T) {
 	w := b.joined()
 	b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
 	b.frees(h)
-	if got := b.rests(w); got.Sleep != queue.GiveWay || got.Deaf {
+	if got := b.rests(w); got.Sleep != queue.GiveWay || got.Subscribe {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -54,13 +54,13 @@ func (b *bench) busyBeside(d, turn time.Duration, between func()) (gaps map[time
 
 // Time in which other processes held the lock does not count as free. A process that takes turns with them
 // also gives way, even if their message arrives while this process has no waiter.
-func TestPossession_Give_BesideOthers(t *testing.T) {
+func TestPossession_GiveWay_BesideOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	const windows = 20
 	gaps := b.busyBeside(windows*queue.GiveWayEvery, ms, func() {
 		b.pass(5 * ms)
-		b.Message("k", b.now)
+		b.RecordMessage("k", b.now)
 	})
 	if n := len(gaps); n < windows-2 || n > windows+1 {
 		t.Errorf("gave way %d times in %d windows", n, windows)
@@ -70,7 +70,7 @@ func TestPossession_Give_BesideOthers(t *testing.T) {
 // If other processes listen, this process leaves the lock free until a silent waiter looks, which silent
 // waiters do more often when a window begins. If a turn ends too late for that, it leaves the lock free for a
 // whole interval.
-func TestPossession_Give_ShortBesideListeners(t *testing.T) {
+func TestPossession_GiveWay_ShortBesideListeners(t *testing.T) {
 	t.Parallel()
 	for turn, want := range map[time.Duration]time.Duration{ms: queue.GiveWayShort, 130 * ms: queue.GiveWay} {
 		b := newBench(t, queue.Config{})
@@ -78,8 +78,8 @@ func TestPossession_Give_ShortBesideListeners(t *testing.T) {
 		for range 4 * queue.GiveWayEvery / turn {
 			h := b.holds()
 			b.pass(turn)
-			b.Message("k", b.now.Add(-ms)) // other processes were noticed, so that this process owes them no turns
-			b.Ended("k", h, 1, b.now)
+			b.RecordMessage("k", b.now.Add(-ms)) // other processes were noticed, so that this process owes them no turns
+			b.RemoveHolder("k", h, 1, b.now)
 			w := b.joined()
 			s := b.Next(w, b.now)
 			longest, all = max(longest, s.Sleep), all+1
@@ -93,7 +93,7 @@ func TestPossession_Give_ShortBesideListeners(t *testing.T) {
 
 // While another process holds the lock, this process does not give way. The process of the holder gives way
 // after it has freed the lock.
-func TestPossession_Give_BeginsWhenFreed(t *testing.T) {
+func TestPossession_GiveWay_BeginsWhenFreed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	b.frees(b.holds())
@@ -104,7 +104,7 @@ func TestPossession_Give_BeginsWhenFreed(t *testing.T) {
 	b.pass(queue.GiveWayEvery)
 	b.Poll(w)
 	b.refused(w)
-	b.Message("k", b.now)
+	b.RecordMessage("k", b.now)
 	if got := b.Next(w, b.now); got.Sleep != queue.GiveWay {
 		t.Errorf("got %+v, want it to give way", got)
 	}
@@ -121,7 +121,7 @@ func TestQueues_Next_SilentLooks(t *testing.T) {
 	looks, often := 0, 0
 	for end := b.now.Add(10 * queue.GiveWayEvery); b.now.Before(end); looks++ {
 		s := b.rests(w)
-		if !s.Silent || s.Sleep <= 0 {
+		if !s.NoMessages || s.Sleep <= 0 {
 			t.Fatalf("got %+v", s)
 		}
 		if s.Sleep <= queue.SilentLook {
@@ -139,7 +139,7 @@ func TestQueues_Next_SilentLooks(t *testing.T) {
 
 // A process that keeps a lock busy regularly leaves it free for the interval of silent polls, even if its
 // queue ends after each turn.
-func TestPossession_Give(t *testing.T) {
+func TestPossession_GiveWay(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
@@ -175,7 +175,7 @@ func TestPossession_Give(t *testing.T) {
 }
 
 // All processes give way at the same time.
-func TestPossession_Give_AtTheSameTime(t *testing.T) {
+func TestPossession_GiveWay_AtTheSameTime(t *testing.T) {
 	t.Parallel()
 	one, other := newBench(t, queue.Config{}), newBench(t, queue.Config{})
 	other.pass(777 * ms)
@@ -194,14 +194,14 @@ func TestPossession_Give_AtTheSameTime(t *testing.T) {
 }
 
 // A run ends when it is time to give way. A single long turn is not a reason to give way.
-func TestPossession_Owes_EndsARun(t *testing.T) {
+func TestPossession_MustGiveWay_EndsARun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
 	h := b.holds()
 	b.joined()
 	b.joined()
 	b.pass(time.Minute)
-	if h, _ = b.hands(h); b.Choose("k", h, b.now) == nil {
+	if h, _ = b.hands(h); b.TakeNext("k", h, b.now) == nil {
 		t.Error("one long turn ended the run")
 	}
 	b = newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
@@ -209,16 +209,16 @@ func TestPossession_Owes_EndsARun(t *testing.T) {
 	h = b.holds() // again without a gap
 	w := b.joined()
 	b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
-	if b.Choose("k", h, b.now) != nil {
+	if b.TakeNext("k", h, b.now) != nil {
 		t.Error("the run went on")
 	}
-	b.Ended("k", h, queue.NoMessage, b.now)
+	b.RemoveHolder("k", h, queue.NoMessage, b.now)
 	wantSame(t, "left free for", b.rests(w).Sleep, queue.GiveWay)
 }
 
 // A head that gets no messages does not give way to other silent waiters, unless its own process
 // keeps the lock busy.
-func TestPossession_Give_SilentHead(t *testing.T) {
+func TestPossession_GiveWay_SilentHead(t *testing.T) {
 	t.Parallel()
 	for _, others := range []bool{false, true} {
 		b := newBench(t, queue.Config{})
@@ -227,10 +227,10 @@ func TestPossession_Give_SilentHead(t *testing.T) {
 		w := b.joined()
 		b.rests(w)
 		b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
-		b.Ended("k", h, queue.NoMessage, b.now)
+		b.RemoveHolder("k", h, queue.NoMessage, b.now)
 		if others {
 			b.Poll(w)
-			b.Refused(w, queue.Refusal{}, queue.Stranger, b.now)
+			b.RecordRefusal(w, queue.Refusal{}, queue.Stranger, b.now)
 		}
 		s := b.subscribed(w)
 		s.confirmed.Store(false)

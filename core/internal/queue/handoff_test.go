@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// Choose returns the waiter to hand the lock to, or nil if the lock has to be freed.
-func TestQueues_Choose(t *testing.T) {
+// TakeNext returns the waiter to hand the lock to, or nil if the lock has to be freed.
+func TestQueues_TakeNext(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -20,14 +20,14 @@ func TestQueues_Choose(t *testing.T) {
 		{"the first", func(b *bench, _ *holder) { b.joined(); b.joined() }, 0},
 		{"of another holder", func(b *bench, h *holder) {
 			b.joined()
-			b.Ended("k", h, queue.NoMessage, b.now)
+			b.RemoveHolder("k", h, queue.NoMessage, b.now)
 			b.holds()
 		}, -1},
 		{"after its end", func(b *bench, h *holder) {
 			b.joined()
-			b.Ended("k", h, queue.NoMessage, b.now)
+			b.RemoveHolder("k", h, queue.NoMessage, b.now)
 		}, -1},
-		{"after its end, with no queue", func(b *bench, h *holder) { b.Ended("k", h, queue.NoMessage, b.now) }, -1},
+		{"after its end, with no queue", func(b *bench, h *holder) { b.RemoveHolder("k", h, queue.NoMessage, b.now) }, -1},
 		{"the first wants several keys", func(b *bench, _ *holder) { b.joined(several); b.joined() }, -1},
 		{"the second wants several keys", func(b *bench, _ *holder) { b.joined(); b.joined(several) }, 0},
 		{"the first has moved here", func(b *bench, _ *holder) { b.moved(); b.joined() }, 1},
@@ -44,7 +44,7 @@ func TestQueues_Choose(t *testing.T) {
 			if tt.want >= 0 {
 				want = order[tt.want]
 			}
-			wantSame(t, "chosen", b.Choose("k", h, b.now), want)
+			wantSame(t, "chosen", b.TakeNext("k", h, b.now), want)
 			if chosen := want != nil; chosen && len(b.Order("k")) != len(order)-1 {
 				t.Error("the chosen waiter is still in the queue")
 			}
@@ -68,7 +68,7 @@ func (b *bench) moved() *queue.Waiter {
 
 // A run ends after some time or, if other processes listen, after a number of hand-offs. A new run begins
 // when this process takes the lock from Redis again.
-func TestQueues_Choose_RunsAreBounded(t *testing.T) {
+func TestQueues_TakeNext_RunsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -88,7 +88,7 @@ func TestQueues_Choose_RunsAreBounded(t *testing.T) {
 				b.joined()
 			}
 			for range 4 {
-				b.Ended("k", h, tt.others, b.now)
+				b.RemoveHolder("k", h, tt.others, b.now)
 				b.pass(10 * ms)
 				w := b.Order("k")[0]
 				b.attempts(w)
@@ -98,12 +98,12 @@ func TestQueues_Choose_RunsAreBounded(t *testing.T) {
 				got := 0
 				for {
 					b.pass(tt.turn)
-					w := b.Choose("k", h, b.now)
+					w := b.TakeNext("k", h, b.now)
 					if w == nil {
 						break
 					}
 					next := &holder{field: "next"}
-					b.Handed(w, h, next, b.now)
+					b.CompleteHandOff(w, h, next, b.now)
 					b.granted(w, next)
 					h = next
 					got++
@@ -111,7 +111,7 @@ func TestQueues_Choose_RunsAreBounded(t *testing.T) {
 				if got != tt.want {
 					t.Errorf("got %d hand-offs, want %d", got, tt.want)
 				}
-				b.Ended("k", h, queue.NoMessage, b.now)
+				b.RemoveHolder("k", h, queue.NoMessage, b.now)
 				w := b.Order("k")[0]
 				b.attempts(w)
 				h, _ = b.takes(w)
@@ -121,7 +121,7 @@ func TestQueues_Choose_RunsAreBounded(t *testing.T) {
 }
 
 // A failed hand-off returns the chosen waiter to the head of the queue, where it attempts.
-func TestQueues_NotHanded(t *testing.T) {
+func TestQueues_CancelHandOff(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -147,9 +147,9 @@ func TestQueues_NotHanded(t *testing.T) {
 				b.Leave(first, b.now)
 				want = want[1:]
 			}
-			b.NotHanded(first, b.now)
+			b.CancelHandOff(first, b.now)
 			if tt.ended {
-				b.Ended("k", h, queue.NoMessage, b.now)
+				b.RemoveHolder("k", h, queue.NoMessage, b.now)
 			}
 			b.wantOrder("k", want...)
 			if !woken(want[0]) {
@@ -161,23 +161,23 @@ func TestQueues_NotHanded(t *testing.T) {
 }
 
 // A queue ends when its only waiter leaves and the hand-off to it fails.
-func TestQueues_NotHanded_LastWaiterHasLeft(t *testing.T) {
+func TestQueues_CancelHandOff_LastWaiterHasLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
 	w := b.joined()
 	b.chosen(h)
 	b.Leave(w, b.now)
-	b.Ended("k", h, queue.NoMessage, b.now)
+	b.RemoveHolder("k", h, queue.NoMessage, b.now)
 	if b.Live() != 1 {
 		t.Error("the queue ended during a hand-off")
 	}
-	b.NotHanded(w, b.now)
+	b.CancelHandOff(w, b.now)
 	b.wantEmpty()
 }
 
 // A chosen waiter that leaves does not get the lock. The releasing caller passes it on.
-func TestQueues_Handed_ChosenHasLeft(t *testing.T) {
+func TestQueues_CompleteHandOff_ChosenHasLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -187,7 +187,7 @@ func TestQueues_Handed_ChosenHasLeft(t *testing.T) {
 		t.Errorf("got the grant %v", grant)
 	}
 	next := &holder{field: "next"}
-	if b.Handed(first, h, next, b.now) {
+	if b.CompleteHandOff(first, h, next, b.now) {
 		t.Error("a waiter that has left got the lock")
 	}
 	b.rests(second)
@@ -198,7 +198,7 @@ func TestQueues_Handed_ChosenHasLeft(t *testing.T) {
 
 // A grant may arrive after another caller has taken the lock. The waiter still gets the grant, but the queue
 // keeps the holder that Redis named last.
-func TestQueues_Handed_Late(t *testing.T) {
+func TestQueues_CompleteHandOff_Late(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -209,7 +209,7 @@ func TestQueues_Handed_Late(t *testing.T) {
 		t.Errorf("got %v replaced, want the earlier holder", replaced)
 	}
 	late := &holder{field: "late"}
-	if !b.Handed(w, h, late, b.now) {
+	if !b.CompleteHandOff(w, h, late, b.now) {
 		t.Error("the waiter had left")
 	}
 	b.granted(w, late)
@@ -217,20 +217,20 @@ func TestQueues_Handed_Late(t *testing.T) {
 		t.Errorf("got the holders %v", got)
 	}
 	b.frees(other)
-	b.Ended("k", late, queue.NoMessage, b.now) // without effect
+	b.RemoveHolder("k", late, queue.NoMessage, b.now) // without effect
 	b.wantEmpty()
 }
 
 // The lease of a holder expires while it hands the lock on. The queue registers the next holder.
-func TestQueues_Handed_AfterTheEndOfTheHolder(t *testing.T) {
+func TestQueues_CompleteHandOff_AfterTheEndOfTheHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
 	w := b.joined()
 	b.chosen(h)
-	b.Ended("k", h, queue.NoMessage, b.now)
+	b.RemoveHolder("k", h, queue.NoMessage, b.now)
 	next := &holder{field: "next"}
-	b.Handed(w, h, next, b.now)
+	b.CompleteHandOff(w, h, next, b.now)
 	if got := b.Holders("k"); len(got) != 1 || got[0] != queue.Holder(next) {
 		t.Errorf("got the holders %v", got)
 	}
@@ -239,7 +239,7 @@ func TestQueues_Handed_AfterTheEndOfTheHolder(t *testing.T) {
 
 // A hand-off may be so slow that the next one begins before it ends. The queue serves both, and its
 // waiters stay in it.
-func TestQueues_NotHanded_BesideAnotherHandOff(t *testing.T) {
+func TestQueues_CancelHandOff_BesideAnotherHandOff(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	slow := b.holds()
@@ -252,18 +252,18 @@ func TestQueues_NotHanded_BesideAnotherHandOff(t *testing.T) {
 	}
 	b.frees(next)
 	third := b.joined()
-	b.NotHanded(first, b.now)
+	b.CancelHandOff(first, b.now)
 	b.wantOrder("k", first, third)
 	b.attempts(first)
 	got, _ := b.takes(first)
-	b.Ended("k", got, queue.NoMessage, b.now)
+	b.RemoveHolder("k", got, queue.NoMessage, b.now)
 	b.attempts(third)
 	b.Leave(third, b.now)
 	b.wantEmpty()
 }
 
 // A pass keeps the holder: in Redis, the next waiter has the same holder.
-func TestQueues_Passed(t *testing.T) {
+func TestQueues_CompletePass(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -287,9 +287,9 @@ func TestQueues_Passed(t *testing.T) {
 				b.Leave(first, b.now)
 			}
 			if tt.lost {
-				b.Ended("k", h, queue.NoMessage, b.now)
+				b.RemoveHolder("k", h, queue.NoMessage, b.now)
 			}
-			if got := b.Passed(first, h, b.now); got != (!tt.left && !tt.lost) {
+			if got := b.CompletePass(first, h, b.now); got != (!tt.left && !tt.lost) {
 				t.Errorf("passed: %v", got)
 			}
 			switch {
@@ -311,14 +311,14 @@ func TestQueues_Passed(t *testing.T) {
 
 // A holder that takes the lock from a run sent its command after the run began, even if the last caller of
 // the run arrived later. So the run has ended.
-func TestQueues_Passed_KnownSinceTheRunBegan(t *testing.T) {
+func TestQueues_CompletePass_KnownSinceTheRunBegan(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h, w := b.holds(), b.joined()
 	b.rests(w)
 	b.chosen(h)
 	b.pass(2 * ms)
-	b.Passed(w, h, b.now)
+	b.CompletePass(w, h, b.now)
 	b.granted(w, h)
 	_, replaced := b.takes(nil, sent(b.now.Add(-ms)))
 	if len(replaced) != 1 || replaced[0].Holder != h || !replaced[0].Gone {

@@ -5,55 +5,58 @@ import (
 	"time"
 )
 
-// Holder holds a lock for this process. It is comparable: equal values are the same holder.
+// Holder is a field in Redis by which this process has a lock. Holders are compared with ==.
 type Holder interface {
-	Field() string            // its name in Redis; never changes
-	Lasts(now time.Time) bool // its lease has not expired by the clocks, even while it is being released
+	Field() string            // returns the name of the field; always the same
+	Lasts(now time.Time) bool // reports whether the lease has not expired by the clocks, even while it is being released
 }
 
-// Replaced is a holder of this process whose lock another holder took.
+// Replaced is a holder of this process that was in the list when Redis granted the lock to another holder.
 type Replaced struct {
 	Holder Holder
-	Gone   bool // its key was gone; if false, the answers may have arrived out of order, and only Redis knows which holder is left
+	// Gone means that the holder has lost the lock. If it is false, the answers of Redis may have arrived
+	// out of order, and only Redis knows which holder is left.
+	Gone bool
 }
 
-// Grant is a lock that an attempt acquired.
+// Grant describes a lock that an attempt acquired.
 type Grant struct {
 	Holder Holder
 	Kind   string
 	Shared bool
-	Under  Holder    // holder of this process beside which the new holder got the lock; nil for none
+	Under  Holder    // holder of the same caller with which the new holder shares the lock; nil: none
 	Sent   time.Time // when the attempt was sent
 }
 
-// tenure is the time during which one holder has the lock.
+// tenure is a holder in the list, with the time at which this process learned of it.
 type tenure struct {
 	holder Holder
 	field  string
 	shared bool
-	known  time.Time // when this process learned of the holder, or of the holder that passed the lock on to it
+	known  time.Time // when this process learned of the holder; a pass does not change it
 }
 
-// holders are the holders of one key: at most one, or several that share it.
+// holders contains the holders of one key: at most one, or several that share the lock.
 type holders struct {
-	list []tenure
-	room [1]tenure // storage for the usual single holder
+	list   []tenure
+	inline [1]tenure // memory of the list while it has a single holder
 }
 
+// any reports whether the list contains a holder.
 func (h *holders) any() bool { return len(h.list) > 0 }
 
-// admits reports whether another holder could have the lock beside the holders in the list.
+// admits reports whether another holder, shared or not, can have the lock beside the holders in the list.
 func (h *holders) admits(shared bool) bool {
 	return !h.any() || shared && h.shared()
 }
 
-// shared reports whether there are holders that share the lock.
+// shared reports whether there are holders and they share the lock.
 func (h *holders) shared() bool { return h.any() && h.list[0].shared }
 
-// alone reports whether there is a single holder that does not share the lock.
-func (h *holders) alone() bool { return len(h.list) == 1 && !h.list[0].shared }
+// exclusive reports whether there is a single holder that does not share the lock.
+func (h *holders) exclusive() bool { return len(h.list) == 1 && !h.list[0].shared }
 
-// field returns the field of the first holder, "" if there is none.
+// field returns the field of the first holder, or "" without a holder.
 func (h *holders) field() string {
 	if !h.any() {
 		return ""
@@ -61,11 +64,12 @@ func (h *holders) field() string {
 	return h.list[0].field
 }
 
+// index returns the index of holder in the list, or -1.
 func (h *holders) index(holder Holder) int {
 	return slices.IndexFunc(h.list, func(t tenure) bool { return t.holder == holder })
 }
 
-// all returns the holders in a new slice; nil if there is none.
+// all returns the holders in a new slice, or nil without a holder.
 func (h *holders) all() []Holder {
 	if !h.any() {
 		return nil
@@ -77,13 +81,13 @@ func (h *holders) all() []Holder {
 	return all
 }
 
-// add adds a holder whose command was sent at sent and removes the holders with which it does not
-// share the lock. A holder that was known before the command was sent is gone.
+// add adds a holder whose command was sent at sent. It removes and returns the holders with which the new
+// holder does not share the lock. A returned holder is Gone if this process knew of it before sent.
 func (h *holders) add(t tenure, sent time.Time) (replaced []Replaced) {
 	if !h.admits(t.shared) {
 		h.list = slices.DeleteFunc(h.list, func(before tenure) bool {
 			if t.shared && before.shared {
-				return false // it held the lock beside the replaced holder
+				return false // both share the lock
 			}
 			replaced = append(replaced, Replaced{before.holder, before.known.Before(sent)})
 			return true
@@ -93,17 +97,17 @@ func (h *holders) add(t tenure, sent time.Time) (replaced []Replaced) {
 	return replaced
 }
 
-// join adds a holder beside the others.
+// join adds a holder and keeps the others.
 func (h *holders) join(t tenure) {
 	if h.list == nil {
-		h.list = h.room[:0]
+		h.list = h.inline[:0]
 	}
 	h.list = append(h.list, t)
 }
 
-// follow replaces from with the holder to which it handed the lock, unless another holder took the
-// lock since. It reports whether the new holder has the lock.
-func (h *holders) follow(from Holder, to tenure) bool {
+// replace puts the holder to, which got the lock by a hand-off, in the place of from. If from is not in the
+// list any more, replace adds to only to an empty list. It reports whether to is in the list now.
+func (h *holders) replace(from Holder, to tenure) bool {
 	switch i := h.index(from); {
 	case i >= 0:
 		h.list[i] = to
@@ -115,6 +119,7 @@ func (h *holders) follow(from Holder, to tenure) bool {
 	return true
 }
 
+// remove removes holder, if it is in the list.
 func (h *holders) remove(holder Holder) {
 	if i := h.index(holder); i >= 0 {
 		h.list = slices.Delete(h.list, i, i+1)

@@ -12,7 +12,7 @@ import (
 
 // If a holder was known before another client sent its command, that holder is gone. Otherwise the answers
 // may have overtaken each other.
-func TestQueues_Acquired_ReplacesTheHolder(t *testing.T) {
+func TestQueues_RecordGrant_ReplacesTheHolder(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -34,7 +34,7 @@ func TestQueues_Acquired_ReplacesTheHolder(t *testing.T) {
 			if want := []queue.Replaced{{Holder: first, Gone: tt.gone}}; !slices.Equal(replaced, want) {
 				t.Errorf("got %v, want %v", replaced, want)
 			}
-			b.Ended("k", first, queue.NoMessage, b.now)
+			b.RemoveHolder("k", first, queue.NoMessage, b.now)
 			if got := b.Holders("k"); !slices.Equal(got, []queue.Holder{second}) {
 				t.Errorf("got the holders %v", got)
 			}
@@ -45,7 +45,7 @@ func TestQueues_Acquired_ReplacesTheHolder(t *testing.T) {
 }
 
 // A holder that got the lock by a hand-off is known from the time of the hand-off.
-func TestQueues_Acquired_ReplacesAfterAHandOff(t *testing.T) {
+func TestQueues_RecordGrant_ReplacesAfterAHandOff(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -61,24 +61,24 @@ func TestQueues_Acquired_ReplacesAfterAHandOff(t *testing.T) {
 func together(w *queue.Wish) { w.Shared, w.Together = true, true }
 
 // A writer that also holds the read lock hands the lock to no waiter.
-func TestQueues_Choose_BesideAnInnerHolder(t *testing.T) {
+func TestQueues_TakeNext_BesideAnInnerHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	outer := b.holds()
 	inner, _ := b.takes(nil, sharing, func(g *queue.Grant) { g.Under = outer })
 	w := b.joined()
-	if b.Choose("k", outer, b.now) != nil {
+	if b.TakeNext("k", outer, b.now) != nil {
 		t.Error("handed on although its reader remains")
 	}
-	b.Ended("k", inner, queue.Unpublished, b.now)
-	if b.Choose("k", outer, b.now) != w {
+	b.RemoveHolder("k", inner, queue.Unpublished, b.now)
+	if b.TakeNext("k", outer, b.now) != w {
 		t.Error("not handed on without its reader")
 	}
 }
 
 // The answer to a writer's release may be late. A reader that acquires the lock after the release replaces
 // the writer, but not the writer's read hold.
-func TestQueues_Acquired_AfterAWriterThatReads(t *testing.T) {
+func TestQueues_RecordGrant_AfterAWriterThatReads(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	outer := b.holds()
@@ -87,9 +87,9 @@ func TestQueues_Acquired_AfterAWriterThatReads(t *testing.T) {
 	if len(replaced) != 1 || replaced[0].Holder != queue.Holder(outer) {
 		t.Errorf("replaced: got %v, want the writer only", replaced)
 	}
-	b.Ended("k", outer, queue.NoMessage, b.now)
-	b.Ended("k", inner, queue.NoMessage, b.now)
-	b.Ended("k", reader, queue.NoMessage, b.now)
+	b.RemoveHolder("k", outer, queue.NoMessage, b.now)
+	b.RemoveHolder("k", inner, queue.NoMessage, b.now)
+	b.RemoveHolder("k", reader, queue.NoMessage, b.now)
 	b.wantEmpty()
 }
 
@@ -121,18 +121,18 @@ func wantKindError(t *testing.T, err error, want bool) {
 }
 
 // Each release of a sharer may make room, so each wakes the head.
-func TestQueues_Ended_SharerWakesTheHead(t *testing.T) {
+func TestQueues_RemoveHolder_SharerWakesTheHead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	one, two := b.holds(sharing), b.holds(sharing)
 	w := b.joined(shared)
 	b.refused(w)
-	b.Ended("k", one, queue.NoMessage, b.now)
+	b.RemoveHolder("k", one, queue.NoMessage, b.now)
 	b.attempts(w)
-	b.Refused(w, queue.Refusal{}, queue.Unseen, b.now)
+	b.RecordRefusal(w, queue.Refusal{}, queue.Unseen, b.now)
 	b.rests(w)
 	alone := b.joined() // waits behind the head
-	b.Ended("k", two, queue.NoMessage, b.now)
+	b.RemoveHolder("k", two, queue.NoMessage, b.now)
 	b.attempts(w)
 	b.Leave(w, b.now)
 	b.Leave(alone, b.now)
@@ -140,7 +140,7 @@ func TestQueues_Ended_SharerWakesTheHead(t *testing.T) {
 }
 
 // A holder inside another one does not replace it, and outlives it.
-func TestQueues_Acquired_UnderAHolder(t *testing.T) {
+func TestQueues_RecordGrant_UnderAHolder(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"outer", "inner"} {
 		onBench(t, fmt.Sprint(first, " ends first"), queue.Config{}, func(t *testing.T, b *bench) {
@@ -151,13 +151,13 @@ func TestQueues_Acquired_UnderAHolder(t *testing.T) {
 			}
 			reader := b.joined(shared)
 			if first == "inner" {
-				b.Ended("k", inner, queue.Unpublished, b.now)
+				b.RemoveHolder("k", inner, queue.Unpublished, b.now)
 				b.rests(reader)
-				b.Ended("k", outer, queue.NoMessage, b.now)
+				b.RemoveHolder("k", outer, queue.NoMessage, b.now)
 			} else {
-				b.Ended("k", outer, queue.NoMessage, b.now)
+				b.RemoveHolder("k", outer, queue.NoMessage, b.now)
 				b.attempts(reader) // the inner holder shares the lock
-				b.Ended("k", inner, queue.NoMessage, b.now)
+				b.RemoveHolder("k", inner, queue.NoMessage, b.now)
 			}
 			b.Leave(reader, b.now)
 			b.wantEmpty()

@@ -2,113 +2,124 @@ package queue
 
 import "time"
 
-// Acquired registers the holder that the attempt of w acquired. For a caller that does not wait, w
-// is nil. Acquired returns the holders of this process that no longer have the lock.
-func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Replaced {
+// RecordGrant records that the caller of w got the lock. w is nil for a caller that does not wait.
+// RecordGrant takes w out of the queue and wakes the next waiter if that waiter may share the lock with
+// the new holder. It returns the holders of this process that the grant replaced; see [Replaced].
+func (q *Queues) RecordGrant(key string, w *Waiter, g Grant, now time.Time) []Replaced {
 	s := q.lock(key)
 	kq := s.get(key, g.Kind)
-	kq.take(g, now)
-	replaced := kq.add(g, now)
-	var t Subscription
+	kq.recordGrant(g, now)
+	replaced := kq.addHolder(g, now)
+	var sub Subscription
 	if w != nil {
-		t = s.serve(w, now)
+		sub = s.finish(w, now)
 	}
 	kq.wakeNext(len(kq.holders.list) == 1)
 	s.mu.Unlock()
 	if w != nil {
 		q.waiting.Add(-1)
 	}
-	release(t)
+	releaseSubscription(sub)
 	return replaced
 }
 
-// Ended removes a holder. notified is the number of other processes that received the message of its
-// release, or one of [Uncounted], [Unanswered], [NoMessage] and [Unpublished].
-func (q *Queues) Ended(key string, h Holder, notified int, now time.Time) {
+// RemoveHolder removes h and wakes the head of the queue if the lock may be free for it. If h is not a
+// holder of key, RemoveHolder does nothing. notified is the number of other processes that received the
+// message of the release, or one of [Uncounted], [Unanswered], [NoMessage] and [Unpublished].
+func (q *Queues) RemoveHolder(key string, h Holder, notified int, now time.Time) {
 	s := q.lock(key)
 	kq := s.queues[key]
 	if kq == nil || kq.holders.index(h) < 0 {
 		s.mu.Unlock()
 		return
 	}
-	if kq.past != nil || kq.order.first != nil || s.recent.room(now) { // otherwise the past would be dropped at once
-		kq.remember().echo.ended(notified, now)
+	if kq.past != nil || kq.order.first != nil || s.recent.makeRoom(now) { // otherwise a new past would be dropped at once
+		kq.ensurePast().echo.recordRelease(notified, now)
 	}
 	head := kq.order.first
 	if head != nil && !kq.holders.admits(head.Shared) {
-		kq.evidence.end(now)
+		kq.evidence.recordHeld(now)
 	}
 	kq.holders.remove(h)
 	switch {
 	case !kq.holders.any():
-		kq.free(notified, now)
-	case head != nil && kq.open(head):
-		kq.wakeHead() // there may be room beside the other holders
+		kq.recordFree(notified, now)
+	case head != nil && kq.mayEnter(head):
+		kq.wakeHead() // it may share the lock with the remaining holders
 	}
-	t := s.settle(kq, now)
+	sub := s.removeUnused(kq, now)
 	s.mu.Unlock()
-	release(t)
+	releaseSubscription(sub)
 }
 
-// Choose removes the next holder from the queue for a hand-off or a pass from h. The caller completes the
-// hand-off with [Queues.Handed], [Queues.Passed] or [Queues.NotHanded]. Choose returns nil when the lock
-// has to be freed: no waiter can take it, or it is the turn of other processes, or the lock is shared.
-func (q *Queues) Choose(key string, h Holder, now time.Time) *Waiter {
+// TakeNext takes the waiter that gets the lock next out of the queue and returns it. h then either hands
+// the lock off, so that Redis gets a new holder, or passes the lock on in memory. The caller reports the
+// outcome to [Queues.CompleteHandOff], [Queues.CompletePass] or [Queues.CancelHandOff].
+//
+// TakeNext returns nil if h is not a holder of key, if the lock is shared, if no waiter can take the lock,
+// or if other processes have the next turn. The caller then frees the lock.
+func (q *Queues) TakeNext(key string, h Holder, now time.Time) *Waiter {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	kq := s.queues[key]
 	if kq == nil || kq.holders.index(h) < 0 {
 		return nil
 	}
-	w := kq.choose(q.cfg.Run, now)
+	w := kq.takeNext(q.cfg.Run, now)
 	if w == nil {
 		kq.expectEcho(now)
 	}
 	return w
 }
 
-// Handed completes a hand-off: to is the new holder. It reports whether the chosen waiter was still
-// there to take it.
-func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
+// CompleteHandOff records that from handed the lock off to the new holder to, and gives w the holder to.
+// If another holder of this process got the lock in between, that holder stays and to does not become a
+// holder of the key.
+//
+// CompleteHandOff reports whether w still waits. If not, the caller has to release to.
+func (q *Queues) CompleteHandOff(w *Waiter, from, to Holder, now time.Time) bool {
 	next := tenure{to, to.Field(), w.Shared, now}
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	kq := w.queue
-	kq.handedOn()
-	if kq.holders.follow(from, next) {
-		kq.takeAs(w.Kind)
+	kq.recordHandOff()
+	if kq.holders.replace(from, next) {
+		kq.setKind(w.Kind)
 	}
-	return w.give(to)
+	return w.setGrant(to)
 }
 
-// Passed completes a pass: h stays the holder, now on behalf of the chosen waiter. It reports whether
-// both h and the waiter were still there.
-func (q *Queues) Passed(w *Waiter, h Holder, now time.Time) bool {
+// CompletePass records that h passed the lock on in memory, and gives w the holder h, which stays in Redis.
+//
+// CompletePass returns false if w has left or if h is no longer a holder of the key. In the second case w
+// is back at the head of the queue. The caller then calls [Queues.TakeNext] again, and frees the lock if
+// TakeNext returns nil.
+func (q *Queues) CompletePass(w *Waiter, h Holder, now time.Time) bool {
 	s := q.lock(w.queue.key)
 	kq := w.queue
 	if kq.holders.index(h) < 0 {
 		s.mu.Unlock()
-		q.NotHanded(w, now)
+		q.CancelHandOff(w, now)
 		return false
 	}
 	defer s.mu.Unlock()
-	kq.handedOn()
-	kq.takeAs(w.Kind)
-	return w.give(h)
+	kq.recordHandOff()
+	kq.setKind(w.Kind)
+	return w.setGrant(h)
 }
 
-// NotHanded returns the chosen waiter to the head of the queue after a failed hand-off. The waiter then
-// attempts.
-func (q *Queues) NotHanded(w *Waiter, now time.Time) {
+// CancelHandOff puts w back at the head of the queue after a failed hand-off, unless w has left. In both
+// cases it wakes the head of the queue, which then tries to get the lock.
+func (q *Queues) CancelHandOff(w *Waiter, now time.Time) {
 	s := q.lock(w.queue.key)
 	kq := w.queue
-	kq.handing--
+	kq.handOffs--
 	if w.state == chosen {
 		kq.order.insert(w, nil)
 		w.become(queued)
 	}
 	kq.wakeHead()
-	t := s.settle(kq, now)
+	sub := s.removeUnused(kq, now)
 	s.mu.Unlock()
-	release(t)
+	releaseSubscription(sub)
 }

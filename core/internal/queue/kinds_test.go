@@ -82,10 +82,10 @@ func TestQueues_Kind_ChangesDuringAHandOff(t *testing.T) {
 		b.chosen(h)
 		stolen, _ := b.takes(nil, ofOther)
 		if to := (&holder{field: "to"}); handed {
-			b.Handed(w, h, to, b.now)
+			b.CompleteHandOff(w, h, to, b.now)
 			b.granted(w, to)
 		} else {
-			b.NotHanded(w, b.now)
+			b.CancelHandOff(w, b.now)
 			if !woken(w) {
 				t.Error("the waiter was not woken")
 			}
@@ -106,7 +106,7 @@ func TestQueues_Kind_LaterGrantDecides(t *testing.T) {
 	first, _ := b.takes(nil, ofOther)
 	late := b.joined(other)
 	b.rests(late)
-	b.Ended("k", first, 0, b.now)
+	b.RemoveHolder("k", first, 0, b.now)
 	h, _ := b.takes(w)
 	b.misfit(late, "plain")
 	b.Leave(late, b.now)
@@ -124,10 +124,10 @@ func TestQueues_Kind_LaterHandOffDecides(t *testing.T) {
 	stolen, _ := b.takes(nil, ofOther)
 	late := b.joined(other)
 	b.rests(late)
-	b.Ended("k", stolen, 0, b.now)
+	b.RemoveHolder("k", stolen, 0, b.now)
 	woken(late)
 	to := &holder{field: "to"}
-	b.Handed(w, h, to, b.now)
+	b.CompleteHandOff(w, h, to, b.now)
 	b.granted(w, to)
 	if !woken(late) {
 		t.Error("a waiter of another kind was not woken")
@@ -160,9 +160,9 @@ func TestQueues_Kind(t *testing.T) {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			tt.before(b)
 			before := b.Waiting()
-			wantKindError(t, b.Check("k", "other"), tt.inUse)
-			wantKindError(t, b.Check("k", "plain"), false)
-			wantKindError(t, b.Check("free", "other"), false)
+			wantKindError(t, b.CheckKind("k", "other"), tt.inUse)
+			wantKindError(t, b.CheckKind("k", "plain"), false)
+			wantKindError(t, b.CheckKind("free", "other"), false)
 			moving := b.waiter(other, several)
 			if err := b.Join("elsewhere", moving, b.now); err != nil {
 				t.Fatal(err)
@@ -186,9 +186,9 @@ func TestQueues_Kind_GrantDecides(t *testing.T) {
 	b.holds()
 	b.pass(ms)
 	b.takes(nil, func(g *queue.Grant) { g.Kind = "other" })
-	wantKindError(t, b.Check("k", "other"), false)
+	wantKindError(t, b.CheckKind("k", "other"), false)
 	var kind *queue.KindError
-	if err := b.Check("k", "plain"); !errors.As(err, &kind) || kind.Kind != "other" {
+	if err := b.CheckKind("k", "plain"); !errors.As(err, &kind) || kind.Kind != "other" {
 		t.Errorf("got %v", err)
 	}
 }

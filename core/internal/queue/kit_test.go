@@ -108,7 +108,7 @@ func (b *bench) takes(w *queue.Waiter, change ...func(g *queue.Grant)) (*holder,
 	for _, c := range change {
 		c(&g)
 	}
-	return h, b.Acquired("k", w, g, b.now)
+	return h, b.RecordGrant("k", w, g, b.now)
 }
 
 func sharing(g *queue.Grant) { g.Shared = true }
@@ -137,7 +137,7 @@ func (b *bench) rests(w *queue.Waiter) queue.Step {
 func (b *bench) refused(w *queue.Waiter) {
 	b.t.Helper()
 	b.attempts(w)
-	b.Refused(w, queue.Refusal{Holder: "stranger", TTL: time.Second}, queue.Stranger, b.now)
+	b.RecordRefusal(w, queue.Refusal{Holder: "stranger", TTL: time.Second}, queue.Stranger, b.now)
 	b.rests(w)
 }
 
@@ -147,7 +147,7 @@ func (b *bench) hands(h *holder) (to *holder, w *queue.Waiter) {
 	w = b.chosen(h)
 	b.n++
 	to = &holder{field: fmt.Sprint("f", b.n)}
-	if !b.Handed(w, h, to, b.now) {
+	if !b.CompleteHandOff(w, h, to, b.now) {
 		b.t.Error("the chosen waiter had left")
 	}
 	b.granted(w, to)
@@ -157,7 +157,7 @@ func (b *bench) hands(h *holder) (to *holder, w *queue.Waiter) {
 // chosen returns the waiter to which h hands the lock.
 func (b *bench) chosen(h *holder) *queue.Waiter {
 	b.t.Helper()
-	w := b.Choose("k", h, b.now)
+	w := b.TakeNext("k", h, b.now)
 	if w == nil {
 		b.t.Fatal("no waiter was chosen")
 	}
@@ -176,10 +176,10 @@ func (b *bench) granted(w *queue.Waiter, to *holder) {
 // frees releases the lock without notifying another process.
 func (b *bench) frees(h *holder) {
 	b.t.Helper()
-	if w := b.Choose("k", h, b.now); w != nil {
+	if w := b.TakeNext("k", h, b.now); w != nil {
 		b.t.Fatal("a waiter was chosen")
 	}
-	b.Ended("k", h, 0, b.now)
+	b.RemoveHolder("k", h, 0, b.now)
 }
 
 // woken reports whether a waiter was woken since the last call.

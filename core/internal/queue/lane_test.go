@@ -19,7 +19,7 @@ func TestQueues_Lane_AttemptsAtOnce(t *testing.T) {
 	first, second := b.joined(inLane("1")), b.joined(inLane("2"))
 	b.refused(first)
 	b.refused(second)
-	b.Ended("k", h, queue.NoMessage, b.now)
+	b.RemoveHolder("k", h, queue.NoMessage, b.now)
 	b.rests(first) // Redis decides whose turn it is
 	b.Wake("k", "2")
 	b.attempts(second)
@@ -42,7 +42,7 @@ func TestQueues_Lane_NeverStandsBack(t *testing.T) {
 	w := b.joined(inLane("1"))
 	for range 50 {
 		b.attempts(w)
-		b.Refused(w, queue.Refusal{Holder: "stranger"}, queue.Stranger, b.now)
+		b.RecordRefusal(w, queue.Refusal{Holder: "stranger"}, queue.Stranger, b.now)
 		b.rests(w)
 		b.Wake("k", "1")
 		b.pass(ms)
@@ -90,8 +90,8 @@ func TestQueues_Lane_Subscription(t *testing.T) {
 		}
 		subs[name] = &subscription{}
 		b.Subscribe(w, subs[name])
-		b.Look("k", name)
-		if step := b.Next(w, b.now); !step.Silent {
+		b.WakeToCheck("k", name)
+		if step := b.Next(w, b.now); !step.NoMessages {
 			t.Errorf("got %+v, want a waiter that gets no messages", step)
 		}
 		goes(w)

@@ -2,84 +2,84 @@ package queue
 
 import "time"
 
-// Subscription receives the messages of a key.
+// Subscription receives the messages of a key. Confirmed and Dead lock no mutex.
 type Subscription interface {
-	Confirmed() bool // messages arrive; takes no mutex
-	Dead() bool      // no more messages will arrive, so another subscription is needed; takes no mutex
+	Confirmed() bool // reports whether messages arrive
+	Dead() bool      // reports whether no more messages will arrive, so that another subscription is needed
 	Unsubscribe()    // releases the subscription
 }
 
-// release releases a subscription. The caller holds no mutex.
-func release(s Subscription) {
+// releaseSubscription releases s, if it is not nil. The caller holds no mutex.
+func releaseSubscription(s Subscription) {
 	if s != nil {
 		s.Unsubscribe()
 	}
 }
 
 const (
-	// echoWindow is how long after the answer to a command its message may still arrive.
+	// echoWindow is how long a message may arrive after the answer to its command.
 	echoWindow = 50 * time.Millisecond
 
-	// echoWait is how long after a command was sent its message is expected.
+	// echoWait is how long the message of an unanswered command is expected.
 	echoWait = time.Second
 )
 
-// echo recognizes the message of a command of this process, which comes back on the subscription of
-// this process and carries no news. If that message never comes, echo may mistake another one for it,
-// which costs the head one poll.
+// echo recognizes the message of a command of this process, which arrives on the subscription of this
+// process and brings no news. If that message never arrives, echo may take another message for it. The
+// head then finds the free lock only at its next poll.
 //
-//	none ── expect ──▶ expected ── sent ──▶ expected, for echoWindow
+//	none ── expect ──▶ expected ── recordAnswer ──▶ expected, for echoWindow
 //	  ▲                   │
-//	  └── match, or none ─┘
+//	  └── match, or clear ┘
 type echo struct {
-	until time.Time // the next message up to then is the echo; zero: none is expected
+	until time.Time // the next message that arrives before this time is the echo; zero: no echo is expected
 }
 
-// expect records that a command with a message is about to be sent.
+// expect records that a command that publishes a message is about to be sent.
 func (e *echo) expect(now time.Time) { e.until = now.Add(echoWait) }
 
-// sent records that the command was answered, if one is expected.
-func (e *echo) sent(now time.Time) {
+// recordAnswer records that the command was answered, if its echo is expected.
+func (e *echo) recordAnswer(now time.Time) {
 	if !e.until.IsZero() {
 		e.until = now.Add(echoWindow)
 	}
 }
 
-// ended records the answer to a release, which may have sent no message.
-func (e *echo) ended(notified int, now time.Time) {
+// recordRelease records the end of a release. notified shows whether the release published a message.
+func (e *echo) recordRelease(notified int, now time.Time) {
 	if notified == Unpublished {
-		e.none()
+		e.clear()
 		return
 	}
-	e.sent(now)
+	e.recordAnswer(now)
 }
 
-// none records that there was no message.
-func (e *echo) none() { e.until = time.Time{} }
+// clear records that no echo is expected.
+func (e *echo) clear() { e.until = time.Time{} }
 
-// match reports whether a message that arrives now is the echo. After that no echo is expected.
+// match reports whether a message that arrives now is the echo. After match no echo is expected.
 func (e *echo) match(now time.Time) bool {
 	until := e.until
-	e.none()
+	e.clear()
 	return now.Before(until)
 }
 
-// The number of attempts that messages on one channel may cause: paceBurst at once and then one in
-// each paceInterval. It limits the effect of a publisher that does not stop. Released locks send fewer
-// messages, or an attempt succeeds, which resets the count.
+// These constants limit the attempts that messages on one channel may cause: paceBurst at once and then
+// one per paceInterval. So a client that publishes messages without end has a limited effect. Releases do
+// not reach the limit: they send fewer messages, or an attempt succeeds, which resets the count.
 const (
 	paceInterval = 5 * time.Millisecond
 	paceBurst    = 50
 )
 
-// pace spreads the attempts that messages cause. A nil pace has seen no message.
+// pace limits the rate of attempts that messages cause. A nil pace has counted no message.
 type pace struct {
 	spent time.Time // the intervals up to this time are used
-	until time.Time // the head waits until then; zero: it need not wait
+	until time.Time // the head waits until then; zero: the head need not wait
 }
 
-// next counts a message. After the burst the head waits for the next interval.
-func (p *pace) next(now time.Time) {
+// countMessage counts a message. After the burst the head waits for the next interval.
+func (p *pace) countMessage(now time.Time) {
 	if saved := now.Add(-paceBurst * paceInterval); p.spent.Before(saved) {
 		p.spent = saved
 	}
@@ -89,7 +89,7 @@ func (p *pace) next(now time.Time) {
 	}
 }
 
-// left returns how long the head waits, 0 if it need not.
+// left returns how long the head has to wait; 0 if it need not wait.
 func (p *pace) left(now time.Time) time.Duration {
 	if p == nil {
 		return 0
@@ -97,8 +97,8 @@ func (p *pace) left(now time.Time) time.Duration {
 	return max(p.until.Sub(now), 0)
 }
 
-// drop cancels the wait and keeps the count.
-func (p *pace) drop() {
+// cancelWait cancels the wait of the head and keeps the count.
+func (p *pace) cancelWait() {
 	if p != nil {
 		p.until = time.Time{}
 	}

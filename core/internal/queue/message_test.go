@@ -14,7 +14,7 @@ func (b *bench) subscribed(w *queue.Waiter) *subscription {
 	if !b.NeedsSubscription(w) {
 		b.t.Fatal("no subscription is needed")
 	}
-	s := &subscription{released: func() { b.Look("k", "") }} // without a mutex
+	s := &subscription{released: func() { b.WakeToCheck("k", "") }} // without a mutex
 	s.confirmed.Store(true)
 	b.Subscribe(w, s)
 	return s
@@ -41,15 +41,15 @@ func TestQueues_Subscription_ReleasedAfterTheLastWaiter(t *testing.T) {
 			h := b.holds()
 			b.chosen(h)
 			b.Leave(w, b.now)
-			b.NotHanded(w, b.now)
-			b.Ended("k", h, queue.NoMessage, b.now)
+			b.CancelHandOff(w, b.now)
+			b.RemoveHolder("k", h, queue.NoMessage, b.now)
 		},
 		"leaves as it is chosen, and then the holder ends": func(b *bench, w *queue.Waiter) {
 			h := b.holds()
 			b.chosen(h)
 			b.Leave(w, b.now)
-			b.Ended("k", h, queue.NoMessage, b.now)
-			b.NotHanded(w, b.now)
+			b.RemoveHolder("k", h, queue.NoMessage, b.now)
+			b.CancelHandOff(w, b.now)
 		},
 	} {
 		onBench(t, name, queue.Config{}, func(t *testing.T, b *bench) {
@@ -83,7 +83,7 @@ func TestQueues_Subscribe_TooLate(t *testing.T) {
 		"the waiter was handed the lock": func(b *bench, w *queue.Waiter) {
 			h := b.holds()
 			b.chosen(h)
-			b.Handed(w, h, h, b.now)
+			b.CompleteHandOff(w, h, h, b.now)
 		},
 	} {
 		onBench(t, name, queue.Config{}, func(t *testing.T, b *bench) {
@@ -93,7 +93,7 @@ func TestQueues_Subscribe_TooLate(t *testing.T) {
 				t.Fatal("a subscription is needed")
 			}
 			before(b, w)
-			late := &subscription{released: func() { b.Look("k", "") }}
+			late := &subscription{released: func() { b.WakeToCheck("k", "") }}
 			b.Subscribe(w, late)
 			wantReleases(t, late, 1)
 		})
@@ -125,52 +125,52 @@ func TestQueues_NeedsSubscription_Dead(t *testing.T) {
 }
 
 // The head is notified that no messages arrive, unless a holder of this process explains the silence.
-func TestQueues_Next_Silent(t *testing.T) {
+func TestQueues_Next_NoMessages(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w, second := b.joined(), b.joined()
 	b.refused(w)
-	if b.rests(w).Silent || b.Listens("k") {
-		t.Error("silent or listening without a subscription")
+	if b.rests(w).NoMessages || b.Listens("k") {
+		t.Error("reported without a subscription")
 	}
 	s := b.subscribed(w)
-	if b.rests(w).Silent || !b.Listens("k") || b.Listens("other") {
+	if b.rests(w).NoMessages || !b.Listens("k") || b.Listens("other") {
 		t.Error("not listening with a subscription")
 	}
 	s.confirmed.Store(false)
-	if !b.rests(w).Silent || b.Listens("k") {
-		t.Error("not silent without a confirmation")
+	if !b.rests(w).NoMessages || b.Listens("k") {
+		t.Error("not reported without a confirmation")
 	}
-	if b.rests(second).Silent {
+	if b.rests(second).NoMessages {
 		t.Error("the second waiter is notified")
 	}
 	b.holds()
-	if b.rests(w).Silent {
-		t.Error("silent behind a holder of this process")
+	if b.rests(w).NoMessages {
+		t.Error("reported while this process has a holder")
 	}
 }
 
 // Message returns the holders to verify, whether or not a caller waits.
-func TestQueues_Message_ReturnsTheHolders(t *testing.T) {
+func TestQueues_RecordMessage_ReturnsTheHolders(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
-	if got := b.Message("k", b.now); got != nil {
+	if got := b.RecordMessage("k", b.now); got != nil {
 		t.Errorf("got %v without a holder", got)
 	}
 	h := b.holds()
-	if got := b.Message("k", b.now); !slices.Equal(got, []queue.Holder{h}) {
+	if got := b.RecordMessage("k", b.now); !slices.Equal(got, []queue.Holder{h}) {
 		t.Errorf("got %v", got)
 	}
 	w := b.joined()
 	b.rests(w)
-	if got := b.Message("k", b.now); !slices.Equal(got, []queue.Holder{h}) {
+	if got := b.RecordMessage("k", b.now); !slices.Equal(got, []queue.Holder{h}) {
 		t.Errorf("got %v", got)
 	}
 	b.attempts(w)
 }
 
 // An endless stream of messages causes a burst of attempts and then one attempt in each interval.
-func TestQueues_Message_Pace(t *testing.T) {
+func TestQueues_RecordMessage_Pace(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined()
@@ -178,7 +178,7 @@ func TestQueues_Message_Pace(t *testing.T) {
 	flood := func(d time.Duration) (attempts int) {
 		for end := b.now.Add(d); b.now.Before(end); b.pass(ms) {
 			for range 10 {
-				b.Message("k", b.now)
+				b.RecordMessage("k", b.now)
 				if s := b.Next(w, b.now); s.Attempt {
 					attempts++
 				} else if s.Sleep < 0 || s.Sleep > queue.PaceInterval {
@@ -206,7 +206,7 @@ func TestQueues_Message_Pace(t *testing.T) {
 	b.pass(queue.GiveWay)
 	b.attempts(again)
 	for i := range queue.PaceBurst {
-		b.Message("k", b.now)
+		b.RecordMessage("k", b.now)
 		if !b.Next(again, b.now).Attempt && i < queue.PaceBurst-1 {
 			t.Fatalf("attempt %d of a new burst waits: an acquisition resets the count", i)
 		}
@@ -216,7 +216,7 @@ func TestQueues_Message_Pace(t *testing.T) {
 func first(h *holder, _ []queue.Replaced) *holder { return h }
 
 // The echo of a release of this process is ignored. The next message is not.
-func TestQueues_Message_Echo(t *testing.T) {
+func TestQueues_RecordMessage_Echo(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -239,7 +239,7 @@ func TestQueues_Message_Echo(t *testing.T) {
 			woken(w)
 			b.pass(tt.late)
 			for i, want := range tt.notified {
-				b.Message("k", b.now)
+				b.RecordMessage("k", b.now)
 				if got := woken(w); got != want {
 					t.Errorf("message %d: notified %v", i, got)
 				}
@@ -250,7 +250,7 @@ func TestQueues_Message_Echo(t *testing.T) {
 }
 
 // The message of a release may arrive before the answer to the release.
-func TestQueues_Message_EchoBeforeTheAnswer(t *testing.T) {
+func TestQueues_RecordMessage_EchoBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -265,16 +265,16 @@ func TestQueues_Message_EchoBeforeTheAnswer(t *testing.T) {
 			b.refused(w)
 			b.subscribed(w)
 			h := b.holds()
-			if b.Choose("k", h, b.now) != nil {
+			if b.TakeNext("k", h, b.now) != nil {
 				t.Fatal("a waiter was chosen")
 			}
 			b.pass(tt.late)
-			b.Message("k", b.now)
+			b.RecordMessage("k", b.now)
 			wantSame(t, "notified", woken(w), tt.notified)
-			b.Ended("k", h, queue.NoMessage, b.now)
+			b.RemoveHolder("k", h, queue.NoMessage, b.now)
 			woken(w)
 			b.Next(w, b.now)
-			b.Message("k", b.now)
+			b.RecordMessage("k", b.now)
 			if !woken(w) {
 				t.Error("the next message counts as the echo")
 			}
@@ -283,20 +283,20 @@ func TestQueues_Message_EchoBeforeTheAnswer(t *testing.T) {
 }
 
 // A command that shortens the lease may or may not send a message.
-func TestQueues_EchoSent(t *testing.T) {
+func TestQueues_ResolveEcho(t *testing.T) {
 	t.Parallel()
 	for _, sent := range []bool{true, false} {
 		b := newBench(t, queue.Config{})
 		b.ExpectEcho("k", b.now) // no subscription gets it
-		b.EchoSent("k", true, b.now)
+		b.ResolveEcho("k", true, b.now)
 		w := b.joined()
 		b.refused(w)
 		b.subscribed(w)
 		b.holds()
-		b.EchoSent("k", true, b.now) // of a command that was not announced
+		b.ResolveEcho("k", true, b.now) // of a command that was not announced
 		b.ExpectEcho("k", b.now)
-		b.EchoSent("k", sent, b.now)
-		b.Message("k", b.now)
+		b.ResolveEcho("k", sent, b.now)
+		b.RecordMessage("k", b.now)
 		if got := woken(w); got == sent {
 			t.Errorf("sent %v: notified %v", sent, got)
 		}
@@ -304,7 +304,7 @@ func TestQueues_EchoSent(t *testing.T) {
 }
 
 // If a hold ends without a message, the next message is not an echo.
-func TestQueues_Ended_Unpublished(t *testing.T) {
+func TestQueues_RemoveHolder_Unpublished(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		notified int
@@ -318,11 +318,11 @@ func TestQueues_Ended_Unpublished(t *testing.T) {
 		heard.confirmed.Store(true)
 		b.Subscribe(w, heard)
 		b.ExpectEcho("k", b.now)
-		b.Ended("k", one, tt.notified, b.now)
-		if doubted := b.Message("k", b.now); (len(doubted) == 0) != tt.echo {
+		b.RemoveHolder("k", one, tt.notified, b.now)
+		if doubted := b.RecordMessage("k", b.now); (len(doubted) == 0) != tt.echo {
 			t.Errorf("notified %d: the message puts %v in doubt", tt.notified, doubted)
 		}
-		b.Ended("k", two, queue.NoMessage, b.now)
+		b.RemoveHolder("k", two, queue.NoMessage, b.now)
 		b.Leave(w, b.now)
 	}
 }

@@ -28,7 +28,7 @@ type world struct {
 	keys     map[string]*place
 	callers  []*caller // waiting
 	holders  []*owner  // holders that are not released yet
-	releases []*release
+	releases []*releaseSubscription
 	log      []string
 }
 
@@ -65,7 +65,7 @@ type owner struct {
 }
 
 // release is a release in progress. to is the caller to which it hands the lock.
-type release struct {
+type releaseSubscription struct {
 	from     *owner
 	to       *caller
 	next     *owner
@@ -226,9 +226,9 @@ func (w *world) steps() {
 		w.failf("%d is due, and sleeps as long as it likes", c.id)
 	case s.Head != (head && !s.Attempt):
 		w.failf("%d: head %v", c.id, head)
-	case s.Deaf && s.Sleep <= 0:
-		w.failf("%d leaves the lock to no other process, and is deaf", c.id)
-	case s.Deaf:
+	case s.Subscribe && s.Sleep <= 0:
+		w.failf("%d has to subscribe, but does not leave the lock to other processes", c.id)
+	case s.Subscribe:
 		w.subscribes(c)
 	case s.Attempt:
 		w.n++
@@ -276,7 +276,7 @@ func (w *world) answers() {
 	case c.Several && c.state == "queued" && w.next(2) == 0:
 		w.moves(c)
 	default:
-		w.Refused(c.Waiter, queue.Refusal{Holder: p.redis}, w.rival(), w.now)
+		w.RecordRefusal(c.Waiter, queue.Refusal{Holder: p.redis}, w.rival(), w.now)
 		if c.state == "queued" {
 			w.subscribes(c)
 		}
@@ -316,7 +316,7 @@ func (w *world) moves(c *caller) {
 // acquired registers a holder with the queues and with the model.
 func (w *world) acquired(c *queue.Waiter, o *owner) {
 	p := w.keys[o.key]
-	got := w.Acquired(o.key, c, queue.Grant{Holder: o, Kind: o.kind, Shared: o.shared, Sent: w.now}, w.now)
+	got := w.RecordGrant(o.key, c, queue.Grant{Holder: o, Kind: o.kind, Shared: o.shared, Sent: w.now}, w.now)
 	var want []*owner
 	if len(p.holders) > 0 && (!o.shared || !p.holders[0].shared) {
 		want, p.holders = p.holders, nil
@@ -405,8 +405,8 @@ func (w *world) startsRelease() {
 
 func (w *world) startReleaseOf(o *owner) {
 	p := w.keys[o.key]
-	r := &release{from: o}
-	got := w.Choose(o.key, o, w.now)
+	r := &releaseSubscription{from: o}
+	got := w.TakeNext(o.key, o, w.now)
 	if got != nil {
 		r.to = w.nextHolder(p, o)
 		if r.to == nil || r.to.Waiter != got {
@@ -441,7 +441,7 @@ func (w *world) nextHolder(p *place, o *owner) *caller {
 
 // releaseExecutes executes a release or a hand-off in Redis.
 func (w *world) releaseExecutes() {
-	r := pick(w, w.releases, func(r *release) bool { return !r.executed })
+	r := pick(w, w.releases, func(r *releaseSubscription) bool { return !r.executed })
 	if r == nil {
 		return
 	}
@@ -459,11 +459,11 @@ func (w *world) releaseExecutes() {
 
 // releaseAnswers delivers the answer of Redis to a release.
 func (w *world) releaseAnswers() {
-	r := pick(w, w.releases, func(r *release) bool { return r.executed })
+	r := pick(w, w.releases, func(r *releaseSubscription) bool { return r.executed })
 	if r == nil {
 		return
 	}
-	w.releases = slices.DeleteFunc(w.releases, func(other *release) bool { return other == r })
+	w.releases = slices.DeleteFunc(w.releases, func(other *releaseSubscription) bool { return other == r })
 	p := w.keys[r.from.key]
 	w.notef("the release of %s is answered", r.from.field)
 	switch {
@@ -472,7 +472,7 @@ func (w *world) releaseAnswers() {
 	case r.mine:
 		w.handed(p, r)
 	default:
-		w.NotHanded(r.to.Waiter, w.now)
+		w.CancelHandOff(r.to.Waiter, w.now)
 		p.handing--
 		if slices.Contains(w.callers, r.to) {
 			r.to.state = "queued"
@@ -483,8 +483,8 @@ func (w *world) releaseAnswers() {
 	}
 }
 
-func (w *world) handed(p *place, r *release) {
-	got, want := w.Handed(r.to.Waiter, r.from, r.next, w.now), slices.Contains(w.callers, r.to)
+func (w *world) handed(p *place, r *releaseSubscription) {
+	got, want := w.CompleteHandOff(r.to.Waiter, r.from, r.next, w.now), slices.Contains(w.callers, r.to)
 	if got != want {
 		w.failf("handed to %d: got %v, want %v", r.to.id, got, want)
 	}
@@ -505,7 +505,7 @@ func (w *world) handed(p *place, r *release) {
 // ends reports to the queues that a holder is gone.
 func (w *world) ends(o *owner) {
 	p := w.keys[o.key]
-	w.Ended(o.key, o, w.next(5)-2, w.now) // from NoMessage to two
+	w.RemoveHolder(o.key, o, w.next(5)-2, w.now) // from NoMessage to two
 	if at := slices.Index(p.holders, o); at >= 0 {
 		p.holders = slices.Delete(p.holders, at, at+1)
 		if len(p.holders) == 0 || len(p.order) > 0 && p.open(p.order[0]) {
@@ -539,7 +539,7 @@ func (w *world) message() { w.notify(w.key()) }
 // notify delivers a message. The queues may take it for the echo of a release, or it may be superfluous.
 func (w *world) notify(key string) {
 	p := w.keys[key]
-	hears := []func(string, time.Time) []queue.Holder{w.Message, w.Message, w.Confirmed}
+	hears := []func(string, time.Time) []queue.Holder{w.RecordMessage, w.RecordMessage, w.RecordConfirmation}
 	got := hears[w.next(len(hears))](key, w.now)
 	w.notef("a message on %s", key)
 	if got != nil && len(got) != len(p.holders) {
@@ -648,7 +648,9 @@ func (w *world) drains() {
 // known reports whether a field in Redis belongs to a holder that will release it.
 func (w *world) known(field string) bool {
 	return slices.ContainsFunc(w.holders, func(o *owner) bool { return o.field == field }) ||
-		slices.ContainsFunc(w.releases, func(r *release) bool { return r.from.field == field || r.next != nil && r.next.field == field }) ||
+		slices.ContainsFunc(w.releases, func(r *releaseSubscription) bool {
+			return r.from.field == field || r.next != nil && r.next.field == field
+		}) ||
 		slices.ContainsFunc(w.callers, func(c *caller) bool { return c.field == field && c.asks == "yes" })
 }
 

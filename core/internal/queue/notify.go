@@ -2,8 +2,9 @@ package queue
 
 import "time"
 
-// NeedsSubscription reports whether a waiter that was refused has to subscribe for its queue and pass
-// the subscription to [Queues.Subscribe].
+// NeedsSubscription reports whether the queue of w has no subscription that works. The caller of w then
+// subscribes and passes the subscription to [Queues.Subscribe]. NeedsSubscription releases a dead
+// subscription.
 func (q *Queues) NeedsSubscription(w *Waiter) bool {
 	s := q.lock(w.queue.key)
 	kq := w.queue
@@ -13,31 +14,32 @@ func (q *Queues) NeedsSubscription(w *Waiter) bool {
 	}
 	needs := kq.subscription == nil
 	s.mu.Unlock()
-	release(old)
+	releaseSubscription(old)
 	return needs
 }
 
-// Subscribe passes a subscription to the queue of w. The queue releases it when it no longer needs it, or
-// at once if it does not need it at all.
-func (q *Queues) Subscribe(w *Waiter, t Subscription) {
+// Subscribe passes sub to the queue of w, which releases sub when no waiter is left. If w has left or the
+// queue already has a subscription, Subscribe releases sub at once.
+func (q *Queues) Subscribe(w *Waiter, sub Subscription) {
 	s := q.lock(w.queue.key)
-	kept := w.inQueue() && w.queue.subscribe(t)
+	kept := w.inQueue() && w.queue.subscribe(sub)
 	s.mu.Unlock()
 	if !kept {
-		release(t)
+		releaseSubscription(sub)
 	}
 }
 
-// Unsubscribe makes the queue of w release its subscription, so that the caller can create another.
+// Unsubscribe releases the subscription of the queue of w, if any, so that the caller can subscribe to
+// another channel.
 func (q *Queues) Unsubscribe(w *Waiter) {
 	s := q.lock(w.queue.key)
-	t := w.queue.unsubscribe()
+	sub := w.queue.unsubscribe()
 	s.mu.Unlock()
-	release(t)
+	releaseSubscription(sub)
 }
 
-// Listens reports whether this process receives the messages of key. It may do so for a while after the
-// subscription was released.
+// Listens reports whether this process receives the messages of key. It does so for a while after the
+// queue has released the subscription, because package wakeup keeps it for some seconds.
 func (q *Queues) Listens(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -47,37 +49,40 @@ func (q *Queues) Listens(key string) bool {
 	return s.recent.keys[key].listens()
 }
 
-// Message records a message from Redis about key: a holder released the lock or shortened its
-// lease. On Redisson's wire both look the same, and both count as a release. Message returns the
-// holders of this process, which the caller has to verify. It returns none if the message was the echo
-// of a command of this process.
-func (q *Queues) Message(key string, now time.Time) []Holder {
+// RecordMessage records a message from Redis about key, which means that a holder released the lock or
+// shortened its lease. The messages of Redisson do not distinguish the two, so both count as a release.
+// Unless messages come too fast, RecordMessage makes the head attempt. It returns the holders of this
+// process. The caller has to ask Redis whether they still have the lock.
+//
+// If the message is the echo of a command of this process, RecordMessage returns nil and wakes no waiter.
+func (q *Queues) RecordMessage(key string, now time.Time) []Holder {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if p := s.past(key); p == nil || !p.message(now) {
+	if p := s.past(key); p == nil || !p.recordMessage(now) {
 		return nil
 	}
-	return s.doubt(key, now)
+	return s.contest(key, now)
 }
 
-// Confirmed records that the messages of key arrive from now on. An earlier one may have been missed.
-// Confirmed returns the holders of this process, which the caller has to verify.
-func (q *Queues) Confirmed(key string, now time.Time) []Holder {
+// RecordConfirmation records that the messages of key arrive from now on. Because an earlier message may
+// have been missed, RecordConfirmation makes the head attempt and returns the holders of this process, like
+// [Queues.RecordMessage].
+func (q *Queues) RecordConfirmation(key string, now time.Time) []Holder {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	return s.doubt(key, now)
+	return s.contest(key, now)
 }
 
-// doubt makes the head of the queue of key attempt, unless messages come too fast, and returns the
-// holders. The shard is locked.
-func (s *shard) doubt(key string, now time.Time) []Holder {
+// contest calls contest of the queue of key. It returns nil if key has no queue. The shard is locked.
+func (s *shard) contest(key string, now time.Time) []Holder {
 	if kq := s.queues[key]; kq != nil {
-		return kq.doubt(now)
+		return kq.contest(now)
 	}
 	return nil
 }
 
-// Wake makes the head of the queue of key attempt, or the waiter of one of its lanes, if there is one.
+// Wake makes the waiter of a lane of key attempt, or the head of the queue of key if lane is "". It does
+// nothing if no such waiter exists.
 func (q *Queues) Wake(key, lane string) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -86,7 +91,7 @@ func (q *Queues) Wake(key, lane string) {
 	}
 }
 
-// WakeLanes makes the waiters of all lanes of key attempt, if there are any.
+// WakeLanes makes the waiters of all lanes of key attempt.
 func (q *Queues) WakeLanes(key string) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -97,9 +102,9 @@ func (q *Queues) WakeLanes(key string) {
 	}
 }
 
-// Look makes the head of the queue of key, or the waiter of one of its lanes, check whether it still
-// receives messages.
-func (q *Queues) Look(key, lane string) {
+// WakeToCheck wakes the waiter of a lane of key, or the head of the queue of key if lane is "". That waiter
+// does not have to attempt. It only calls [Queues.Next], which reports whether it still receives messages.
+func (q *Queues) WakeToCheck(key, lane string) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	if kq := s.find(key, lane); kq != nil && kq.order.first != nil {
@@ -107,8 +112,8 @@ func (q *Queues) Look(key, lane string) {
 	}
 }
 
-// ExpectEcho prepares for the message of a command that is about to be sent. The waiters of this
-// process wait for the holder, and need not be woken.
+// ExpectEcho records that a command of this process is about to be sent, and that the command will publish
+// a message about key. That message need not wake a waiter, because it brings this process no news.
 func (q *Queues) ExpectEcho(key string, now time.Time) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -117,15 +122,16 @@ func (q *Queues) ExpectEcho(key string, now time.Time) {
 	}
 }
 
-// EchoSent completes ExpectEcho. sent reports whether the command sent a message.
-func (q *Queues) EchoSent(key string, sent bool, now time.Time) {
+// ResolveEcho records the answer to the command that was announced with [Queues.ExpectEcho]. sent means
+// that the command published a message.
+func (q *Queues) ResolveEcho(key string, sent bool, now time.Time) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	switch kq := s.queues[key]; {
 	case kq == nil || kq.past == nil: // no echo is expected
 	case sent:
-		kq.past.echo.sent(now)
+		kq.past.echo.recordAnswer(now)
 	default:
-		kq.past.echo.none()
+		kq.past.echo.clear()
 	}
 }

@@ -5,75 +5,78 @@ import (
 	"time"
 )
 
-// past holds the observations of a key by this process. It outlives the queue of the key for a while,
-// because the next caller may come at once.
+// past contains the observations of this process about one key. It outlives the queue of the key for a
+// while, because the next caller may come at once.
 type past struct {
-	turns      turns
-	echo       echo
-	possession possession
-	heard      Subscription // the last subscription, which may be released already; nil: there was none
+	turns        turns
+	echo         echo
+	possession   possession
+	subscription Subscription // the last subscription, which may be released already; nil: there was none
 }
 
-// begin records that this process took the lock from Redis, and the number of callers that want a turn.
-func (p *past) begin(now time.Time, callers int) {
-	p.turns.begin(now, p.listens())
-	p.turns.serve(callers)
-	p.possession.taken(now)
+// beginRun records that this process got the lock from Redis. callers is the number of its callers that
+// want a turn.
+func (p *past) beginRun(now time.Time, callers int) {
+	p.turns.beginRun(now, p.listens())
+	p.turns.setCallers(callers)
+	p.possession.recordAcquire(now)
 }
 
-// join records that this process took the lock beside holders that share it.
-func (p *past) join(now time.Time) { p.possession.taken(now) }
+// recordJoin records that this process got a lock that its other holders share.
+func (p *past) recordJoin(now time.Time) { p.possession.recordAcquire(now) }
 
-// refuse records the rival that holds the lock.
-func (p *past) refuse(now time.Time, by Rival) {
-	p.turns.refuse(now, by)
-	p.possession.refuse()
+// recordRefusal records that a client of the class by holds the lock.
+func (p *past) recordRefusal(now time.Time, by Rival) {
+	p.turns.recordRefusal(now, by)
+	p.possession.recordRefusal()
 }
 
-// release records that the last holder of this process is gone, and the number of other processes that were notified.
-func (p *past) release(now time.Time, notified int) {
-	p.possession.freed(now)
+// recordRelease records that the last holder of this process is gone. notified is the number of other
+// processes that received the message of the release, or one of the constants such as [Uncounted].
+func (p *past) recordRelease(now time.Time, notified int) {
+	p.possession.recordFree(now)
 	if notified >= Uncounted || notified == Unanswered {
-		p.turns.release(now, notified)
+		p.turns.recordRelease(now, notified)
 	}
 }
 
-// listens reports whether this process receives the messages, so that PUBLISH counts it. It does so for a
-// while after a subscription was released. A nil past does not listen.
-func (p *past) listens() bool { return p != nil && p.heard != nil && p.heard.Confirmed() }
+// listens reports whether this process receives the messages, so that PUBLISH counts it. It may return true
+// for a while after the subscription was released. On a nil past it returns false.
+func (p *past) listens() bool { return p != nil && p.subscription != nil && p.subscription.Confirmed() }
 
-// message records that a holder freed the lock and reports whether the holder belongs to another process.
-func (p *past) message(now time.Time) (others bool) {
+// recordMessage records a message that a holder freed the lock. It reports whether the holder belongs to
+// another process. If not, the message is the echo of this process.
+func (p *past) recordMessage(now time.Time) (others bool) {
 	if p.echo.match(now) {
 		return false
 	}
-	p.turns.message(now)
-	p.possession.freedElsewhere(now)
+	p.turns.recordMessage(now)
+	p.possession.recordFreeElsewhere(now)
 	return true
 }
 
-// wait returns for how long the next attempt leaves the lock to others: it is their turn, or this
-// process has kept the lock busy and gives way. heard reports whether a waiter of this process may
-// listen; free reports whether no holder of this process has the lock.
-func (p *past) wait(key string, now time.Time, free, heard bool) time.Duration {
-	if s := &p.possession; free && (s.again || heard) && s.owes(key, now) && s.mayGive() {
-		s.give(key, now, p.turns.othersListen())
-		p.turns.giveAway()
+// standBackTime returns for how long the next attempt leaves the lock to other processes. It does so if
+// they have the next turn, or if this process has kept the lock busy and gives way. free means that this
+// process has no holder. heard means that a subscription of this process may receive messages.
+func (p *past) standBackTime(key string, now time.Time, free, heard bool) time.Duration {
+	if s := &p.possession; free && (s.again || heard) && s.mustGiveWay(key, now) && s.mayGiveWay() {
+		s.startGivingWay(key, now, p.turns.othersListen())
+		p.turns.recordGift()
 	}
 	return max(p.turns.wait(now), p.possession.until.Sub(now))
 }
 
-// mayHandOff reports whether this process may hand the lock on to another of its waiters.
+// mayHandOff reports whether this process may pass the lock on or hand it off to another of its waiters.
 func (p *past) mayHandOff(key string, now time.Time, limits RunLimits) bool {
-	return p.turns.mayHandOff(now, limits) && !p.possession.owes(key, now)
+	return p.turns.mayHandOff(now, limits) && !p.possession.mustGiveWay(key, now)
 }
 
 // stale reports whether the past no longer has an effect.
 func (p *past) stale(now time.Time) bool {
-	return now.Sub(p.possession.ended) >= giveWay && now.Sub(p.turns.account.freed) >= giveWay
+	return now.Sub(p.possession.ownFreedAt) >= giveWay && now.Sub(p.turns.account.lastRelease) >= giveWay
 }
 
-// maxRecent is the number of keys without a queue that a shard remembers.
+// maxRecent is the number of pasts that a shard keeps for keys without a queue.
 const maxRecent = 64
 
 // pastCache holds the pasts of keys whose queues were removed.
@@ -82,9 +85,9 @@ type pastCache struct {
 	swept time.Time // when stale pasts were last removed
 }
 
-// room reports whether another key can be remembered. Where many keys are taken in turn it mostly
-// cannot, so a full map is swept once in giveWay at most.
-func (r *pastCache) room(now time.Time) bool {
+// makeRoom reports whether the map can take another past. If the map is full, makeRoom first removes the
+// stale pasts, but at most once per giveWay, because with many keys the map is full most of the time.
+func (r *pastCache) makeRoom(now time.Time) bool {
 	if len(r.keys) >= maxRecent && now.Sub(r.swept) >= giveWay {
 		r.swept = now
 		maps.DeleteFunc(r.keys, func(_ string, p *past) bool { return p.stale(now) })
@@ -92,9 +95,10 @@ func (r *pastCache) room(now time.Time) bool {
 	return len(r.keys) < maxRecent
 }
 
-// keep stores the past of a key whose queue was removed.
+// keep stores the past of a key whose queue was removed. It does nothing if the lock was not busy, or if
+// the map is full.
 func (r *pastCache) keep(key string, p *past, now time.Time) {
-	if p == nil || !p.possession.busy || !r.room(now) {
+	if p == nil || !p.possession.busy || !r.makeRoom(now) {
 		return
 	}
 	if r.keys == nil {
@@ -103,8 +107,8 @@ func (r *pastCache) keep(key string, p *past, now time.Time) {
 	r.keys[key] = p
 }
 
-// take removes and returns the past of a key, nil if there is none.
-func (r *pastCache) take(key string) *past {
+// remove removes the past of key from the map and returns it. It returns nil if the map has no past of key.
+func (r *pastCache) remove(key string) *past {
 	p := r.keys[key]
 	delete(r.keys, key)
 	return p

@@ -15,8 +15,8 @@ func TestQueues_RecentIsBounded(t *testing.T) {
 		for i := range n {
 			key := fmt.Sprint(i, b.now)
 			h := &holder{field: "f"}
-			b.Acquired(key, nil, queue.Grant{Holder: h, Kind: "plain", Sent: b.now}, b.now)
-			b.Ended(key, h, queue.NoMessage, b.now)
+			b.RecordGrant(key, nil, queue.Grant{Holder: h, Kind: "plain", Sent: b.now}, b.now)
+			b.RemoveHolder(key, h, queue.NoMessage, b.now)
 		}
 	}
 	most, _ := b.Recent()

@@ -18,69 +18,69 @@ func (e *KindError) Error() string { return "queue: " + e.Key + " is in use as "
 
 // Wish is what a waiter wants.
 type Wish struct {
-	Kind       string        // kind of lock; all users of a name within this process use one kind
-	Shared     bool          // it shares the lock with other shared holders
-	Together   bool          // with any number of them: neighbors in the queue attempt at the same time
-	Many       bool          // with a limited number of them: after a waiter gets in, a few attempt at the same time
-	Announces  bool          // its attempt keeps out further sharers of the lock
-	Lane       string        // name of the separate queue of a waiter that waits in Redis; "" for the common queue
+	Kind       string        // kind of lock; all users of a key within this process use one kind
+	Shared     bool          // the waiter shares the lock with other shared holders
+	Together   bool          // any number of holders share the lock: neighbors in the queue attempt at the same time
+	Many       bool          // a limited number of holders share the lock: when one gets it, the next few waiters attempt
+	Announces  bool          // an attempt of the waiter keeps new shared holders out
+	Lane       string        // name of the lane of a waiter that waits in Redis; "": the waiter joins the queue of the key
 	Since      time.Time     // when the caller arrived; decides its place in the queue
 	Until      time.Time     // deadline of the wait; zero: none
 	Lease      time.Duration // the lease that a hand-off requests
-	Renewed    bool          // the waiter renews that lease
+	Renewed    bool          // the watchdog renews that lease
 	Token      bool          // a hand-off also issues a fencing token
 	MaxWaiters int           // limit on the waiters of the key; 0: Config.PerKey
-	Several    bool          // it wants several keys at once, so no hand-off gives it a single one
-	Admitted   bool          // it passed the limits before and is not checked again
+	Several    bool          // the waiter wants several keys at once, so no hand-off gives it a single key
+	Admitted   bool          // the waiter passed the limits before, so Join does not apply them again
 }
 
-// Waiter is one caller that waits. It is created with its [Wish] and belongs to its queue from
-// [Queues.Join] until it is outside again.
+// Waiter is one caller that waits. The caller sets the [Wish] and passes the waiter to [Queues.Join]. From
+// then on the waiter belongs to its queue, until it is outside again.
 type Waiter struct {
 	Wish
 
-	queue  *queue        // where it stands; only the waiter itself changes it
-	signal chan struct{} // wakes the waiter to check its state; capacity 1
+	queue  *queue        // the queue that it joined; only the goroutine that waits changes this field
+	signal chan struct{} // wakes the waiter, which then calls Queues.Next; capacity 1
 
 	// The mutex of the shard guards the rest.
-	prev, next *Waiter
-	state      state
-	asking     bool      // its attempt is under way
-	asked      time.Time // when that began
-	waits      bool      // Redis refused it as the head: no waiter behind it attempts
-	wakes      uint32    // queue.wakes when its attempt began
-	referred   bool      // a hand-off under way refers to it
-	latest     time.Time // latest end of its stand-backs; zero: it did not stand back yet
-	grant      Holder    // the holder of a granted waiter
-	behind     string    // field of the holder in this process that it waits for or got the lock from
-	skips      skips
+	prev, next    *Waiter
+	state         state
+	asking        bool      // its attempt is under way
+	asked         time.Time // when its last attempt began
+	refusedAsHead bool      // Redis refused it while it was the head, so no waiter after it attempts
+	wakesSeen     uint32    // queue.wakes when its last attempt began
+	referred      bool      // a hand-off under way refers to it, although it is outside
+	latest        time.Time // latest end of its stand-backs; zero: it did not stand back yet
+	grant         Holder    // the holder that it got from a hand-off or a pass
+	blockedBy     string    // field of the holder of this process that blocks it or gave it the lock; "": unknown
+	skips         skips
 }
 
-// skips counts how often other waiters went before a waiter for several keys.
+// skips counts how often other waiters got the lock before a waiter for several keys.
 type skips struct {
-	moved bool // one key was free while another key was taken
-	count int  // how often another waiter went first since then
+	moved bool // the waiter has moved from one of its keys, which was free, to another key, which was taken
+	count int  // how often another waiter got the lock first
 }
 
 // state is the state of a waiter. Only [Waiter.become] changes it.
 //
 //	outside ── Join ──▶ queued ◀── Next: attempt ─── due
 //	                      │ └── is woken, or polls ───▶ │
-//	                      └────── Choose ──┬────────────┘ ◀─┐
+//	                      └───── TakeNext ─┬────────────┘ ◀─┐
 //	                                       ▼                │
-//	                                     chosen ── NotHanded, if it is the head
-//	                                       └── Handed, Passed ──▶ granted
+//	                                     chosen ── CancelHandOff: it is the head and attempts
+//	                                       └── CompleteHandOff, CompletePass ──▶ granted
 //
-// From each state a waiter goes outside again: by Acquired when an attempt succeeded, by Accept
-// with a grant, by Leave without the lock.
+// From each state a waiter goes outside again: RecordGrant and RecordSuccess remove it when an attempt
+// succeeded, Accept when it got the lock from another holder, and Leave in all other cases.
 type state uint8
 
 const (
 	outside state = iota // not in a queue
 	queued               // in its queue, with nothing to do
-	due                  // in its queue; it attempts as soon as it is the head or may attempt beside the head
-	chosen               // taken out of the queue by a hand-off or a pass under way
-	granted              // the hand-off or the pass arrived
+	due                  // in its queue; it attempts as soon as it is the head, or may attempt together with the head
+	chosen               // TakeNext took it out of the queue; the hand-off or the pass is under way
+	granted              // the hand-off or the pass is complete
 )
 
 func (w *Waiter) become(s state) { w.state = s }
@@ -88,8 +88,8 @@ func (w *Waiter) become(s state) { w.state = s }
 // inQueue reports whether the waiter has a place in its queue.
 func (w *Waiter) inQueue() bool { return w.state == queued || w.state == due }
 
-// wake makes the waiter check its state. The shard is locked, so the waiter either receives the
-// signal or does not need it yet.
+// wake sends the signal of the waiter, which then calls [Queues.Next]. A waiter without a signal has not
+// slept yet and calls Next anyway. The shard is locked.
 func (w *Waiter) wake() {
 	if w.signal == nil {
 		return
@@ -100,25 +100,27 @@ func (w *Waiter) wake() {
 	}
 }
 
-// listen creates the signal of a waiter that is about to sleep.
-func (w *Waiter) listen() {
+// ensureSignal creates the signal of a waiter that is about to sleep, if it has none.
+func (w *Waiter) ensureSignal() {
 	if w.signal == nil {
 		w.signal = make(chan struct{}, 1)
 	}
 }
 
-// Signal returns the channel that makes the waiter call [Queues.Next] again. It is nil until a step
-// without an attempt.
+// Signal returns the channel on which the waiter is woken. After a receive the waiter calls [Queues.Next].
+// The channel is nil until Next has returned a step that is not an attempt.
 func (w *Waiter) Signal() <-chan struct{} { return w.signal }
 
-// Key returns the key of the queue in which the waiter stands.
+// Key returns the key of the queue of the waiter.
 func (w *Waiter) Key() string { return w.queue.key }
 
-// Reusable reports whether no hand-off refers to a waiter that is outside.
+// Reusable reports whether the memory of a waiter that is outside can be used again, because no hand-off
+// refers to it.
 func (w *Waiter) Reusable() bool { return !w.referred }
 
-// give grants the lock to a chosen waiter and reports whether the waiter was still there. The shard is locked.
-func (w *Waiter) give(h Holder) bool {
+// setGrant gives h to a chosen waiter and wakes it. If the waiter is not chosen any more, because it has
+// left, setGrant does nothing and returns false. The shard is locked.
+func (w *Waiter) setGrant(h Holder) bool {
 	if w.state != chosen {
 		return false
 	}
@@ -128,12 +130,14 @@ func (w *Waiter) give(h Holder) bool {
 	return true
 }
 
-// reserve is the part of its wait time that a caller that stands back keeps for its attempt.
+// reserve is the time before its deadline at which a waiter stops standing back, so that it can still
+// attempt.
 const reserve = 20 * time.Millisecond
 
-// standsBack limits the time for which the waiter leaves the lock to others. A waiter whose deadline is
-// near keeps enough time to find out whether the lock is free.
-func (w *Waiter) standsBack(wanted time.Duration, now time.Time) time.Duration {
+// limitStandBack returns how long the waiter leaves the lock to other processes: for wanted, but not
+// beyond reserve before its deadline. A waiter that first stands back less than twice reserve before its
+// deadline does so for at most half of the remaining time.
+func (w *Waiter) limitStandBack(wanted time.Duration, now time.Time) time.Duration {
 	if wanted <= 0 || w.Until.IsZero() {
 		return max(wanted, 0)
 	}
@@ -149,8 +153,8 @@ type order struct {
 	length      int
 }
 
-// enter inserts a waiter by its age, because it may come from another queue. It reports whether the
-// waiter is the first.
+// enter inserts w by its arrival time, because w may come from another queue. It reports whether w is now
+// the first waiter.
 func (o *order) enter(w *Waiter) bool {
 	after := o.last
 	for after != nil && after.Since.After(w.Since) {
@@ -160,7 +164,7 @@ func (o *order) enter(w *Waiter) bool {
 	return after == nil
 }
 
-// insert puts a waiter behind after, or at the front if after is nil.
+// insert puts w after the waiter after, or at the front if after is nil.
 func (o *order) insert(w, after *Waiter) {
 	w.prev, w.next = after, o.first
 	if after != nil {
@@ -192,36 +196,37 @@ func (o *order) remove(w *Waiter) {
 	o.length--
 }
 
-// queue is the queue of one key: the waiters of this process in the order of their arrival, and the
-// holders of this process. Only the head talks to Redis. The shard of the key guards it.
+// queue is the queue of one key. It contains the waiters of this process in the order of their arrival,
+// and the holders of this process. The mutex of the shard guards it.
 //
-// Most locks are held while no other client wants them. So the parts behind a pointer are allocated
-// when they are first needed.
+// Most locks are held while no other client wants them. So the fields that are pointers or maps are
+// allocated when they are first needed.
 type queue struct {
 	key          string
-	kind         string // kind of lock of the holders and waiters; see takeAs
+	kind         string // kind of lock of the holders and waiters; see setKind
 	order        order
 	holders      holders
-	handing      int32        // hand-offs under way; more than one if the first one is slow
+	handOffs     int32        // number of hand-offs and passes under way; may exceed 1 if the first is slow
 	wakes        uint32       // how often the lock became free or may have become free
 	subscription Subscription // receives the messages while a waiter waits; nil: none
-	pace         *pace        // spreads the attempts that messages cause; nil: there was no message
+	pace         *pace        // limits the attempts that messages cause; nil: no message came
 	evidence     evidence
-	past         *past             // nil: only the present holder, if any, had the lock so far; see remember
+	past         *past             // nil: only the present holder, if any, had the lock so far; see ensurePast
 	lanes        map[string]*queue // lanes of the waiters that wait in Redis, by name; nil: there were none
-	lane         *lane             // set if this queue is a lane; nil: it is the queue of the key
+	lane         *lane             // what makes this queue a lane; nil: it is the queue of the key
 }
 
-// lane is the queue of one waiter that waits for a key in Redis. Redis decides when its turn comes, so
-// no waiter of this process is before it. A lane counts as a waiter of its key, lives in the
-// shard of the key, and is removed when its waiter leaves. It has no holders and no turns.
+// lane makes a queue the separate queue of one waiter that waits for a key in Redis. Redis decides when
+// the turn of that waiter comes, so no waiter of this process is before it. A lane counts as one waiter of
+// its key, and the mutex of the key guards it. It is removed when its waiter leaves. It has no holders and
+// no turns.
 type lane struct {
 	parent *queue // the queue of the key
 	name   string
 }
 
-// inLane returns the lane of that name. It creates the lane if necessary.
-func (kq *queue) inLane(name string) *queue {
+// ensureLane returns the lane called name. It creates the lane if necessary.
+func (kq *queue) ensureLane(name string) *queue {
 	if kq.lanes == nil {
 		kq.lanes = make(map[string]*queue)
 	}
@@ -231,19 +236,20 @@ func (kq *queue) inLane(name string) *queue {
 	return kq.lanes[name]
 }
 
-// remember returns the past of the queue. If there is none yet, it creates one. The only event so far
-// may be that the present holder took the lock.
-func (kq *queue) remember() *past {
+// ensurePast returns the past of the queue. It creates the past if necessary. The new past contains the
+// grant of the present holder, if any, because without a past nothing else has happened.
+func (kq *queue) ensurePast() *past {
 	if kq.past == nil {
 		kq.past = &past{}
 		if kq.holders.any() {
-			kq.past.begin(kq.holders.list[0].known, 1)
+			kq.past.beginRun(kq.holders.list[0].known, 1)
 		}
 	}
 	return kq.past
 }
 
-func (kq *queue) check(kind string) error {
+// checkKind returns a [KindError] if the queue is for another kind of lock.
+func (kq *queue) checkKind(kind string) error {
 	if kq.kind != kind {
 		return &KindError{kq.key, kq.kind}
 	}
@@ -252,7 +258,7 @@ func (kq *queue) check(kind string) error {
 
 // used reports whether a holder, a waiter or a hand-off needs the queue.
 func (kq *queue) used() bool {
-	return kq.order.first != nil || kq.holders.any() || kq.handing > 0 || len(kq.lanes) > 0
+	return kq.order.first != nil || kq.holders.any() || kq.handOffs > 0 || len(kq.lanes) > 0
 }
 
 // waiters returns the number of waiters for the key.
@@ -277,33 +283,36 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// open reports whether w, as the head, may find the lock free.
-func (kq *queue) open(w *Waiter) bool { return kq.handing == 0 && kq.holders.admits(w.Shared) }
+// mayEnter reports whether an attempt of w, as the head, may succeed: no hand-off is under way, and no
+// holder of this process keeps w out.
+func (kq *queue) mayEnter(w *Waiter) bool { return kq.handOffs == 0 && kq.holders.admits(w.Shared) }
 
-// begins reports whether w attempts when it becomes the head: it may find the lock free, or has to
-// announce to the sharers of the lock that it waits.
-func (kq *queue) begins(w *Waiter) bool { return kq.open(w) || kq.holders.shared() && w.Announces }
+// shouldAttempt reports whether w attempts when it becomes the head. It does so if the attempt may
+// succeed. It also does so if its attempt announces to shared holders that it waits.
+func (kq *queue) shouldAttempt(w *Waiter) bool {
+	return kq.mayEnter(w) || kq.holders.shared() && w.Announces
+}
 
-// enter puts a waiter into the queue. A new head attempts before it sleeps, unless a holder of this
-// process keeps it out.
+// enter puts w into the queue. If w becomes the head and shouldAttempt, w attempts before it sleeps.
 func (kq *queue) enter(w *Waiter) {
 	w.queue = kq
 	w.become(queued)
-	if kq.order.enter(w) && kq.begins(w) {
+	if kq.order.enter(w) && kq.shouldAttempt(w) {
 		w.become(due)
 	}
 }
 
-// quit removes a waiter that leaves without the lock. If the waiter was the head, the next one is woken.
-func (kq *queue) quit(w *Waiter) {
+// leave removes a waiter that leaves without the lock. If the waiter was the head, leave wakes the next
+// head if it shouldAttempt.
+func (kq *queue) leave(w *Waiter) {
 	wasHead := kq.order.first == w
 	kq.order.remove(w)
-	if head := kq.order.first; wasHead && head != nil && kq.begins(head) {
+	if head := kq.order.first; wasHead && head != nil && kq.shouldAttempt(head) {
 		kq.wakeHead()
 	}
 }
 
-// wakeHead makes the head attempt.
+// wakeHead wakes the head and makes it attempt.
 func (kq *queue) wakeHead() {
 	kq.wakes++
 	if w := kq.order.first; w != nil {
@@ -312,34 +321,35 @@ func (kq *queue) wakeHead() {
 	}
 }
 
-// wakeNext makes the waiters attempt that may get in beside a new holder. This is the head. If the
-// holder is the first of several that share the lock, it is also the waiters behind the head that
-// share it.
+// wakeNext wakes the head after a grant if the head may share the lock with the new holder or has to
+// announce that it waits. If first is true, the new holder is the only one, and wakeNext also wakes the
+// waiters after the head that may share the lock with it. If a limited number of holders share the lock,
+// wakeNext calls wakeMore instead.
 func (kq *queue) wakeNext(first bool) {
 	head := kq.order.first
 	switch {
-	case head == nil || !kq.begins(head):
+	case head == nil || !kq.shouldAttempt(head):
 		return
 	case head.Many:
-		kq.widen()
+		kq.wakeMore()
 		return
 	}
 	kq.wakeHead()
-	for w := head; first && w != nil && w.Together && kq.open(w); w = w.next {
+	for w := head; first && w != nil && w.Together && kq.mayEnter(w); w = w.next {
 		w.become(due)
 		w.wake()
 	}
 }
 
-// mostAbreast is the number of waiters for a limited number of places that may attempt at the same time.
+// mostAbreast is the number of waiters for the permits of a semaphore that may attempt at the same time.
 const mostAbreast = 8
 
-// widen makes two more waiters attempt after one got in, because more places may be free.
+// wakeMore makes two more waiters attempt after a waiter got a permit, because more permits may be free.
 //
-// A waiter that was refused as the head attempts alone until it gets in. Only waiters whose attempts
+// A waiter that was refused as the head attempts alone until it gets a permit. Only waiters whose attempts
 // are already under way may overtake it. A head whose attempt is under way attempts again if it is
-// refused, because a place may have become free after the refusal.
-func (kq *queue) widen() {
+// refused, because a permit may have become free after the refusal.
+func (kq *queue) wakeMore() {
 	more, abreast := 2, 0
 	for w := kq.order.first; w != nil && w.Many && more > 0 && abreast < mostAbreast; w = w.next {
 		switch {
@@ -348,18 +358,19 @@ func (kq *queue) widen() {
 			w.become(due)
 			w.wake()
 			more--
-		case w == kq.order.first && w.wakes != kq.wakes:
-			w.become(due) // the places that came free since then woke only the head of that time
+		case w == kq.order.first && w.wakesSeen != kq.wakes:
+			w.become(due) // the permits that became free since its attempt began woke only the head of that time
 		}
-		if abreast++; w.waits {
+		if abreast++; w.refusedAsHead {
 			return
 		}
 	}
 }
 
-// takeAs sets the kind of the queue. The last grant of Redis decides it, whatever this process assumed.
-// Waiters of another kind find out at their next step. No lock is handed to them.
-func (kq *queue) takeAs(kind string) {
+// setKind sets the kind of the queue to the kind of the last grant of Redis. If the kind changes, setKind
+// wakes all waiters. Waiters for another kind get a [KindError] at their next step, and no lock is handed
+// to them.
+func (kq *queue) setKind(kind string) {
 	if kq.kind == kind {
 		return
 	}
@@ -369,24 +380,24 @@ func (kq *queue) takeAs(kind string) {
 	}
 }
 
-// take records that an attempt acquired the lock. The holder is not in the list yet.
-func (kq *queue) take(g Grant, now time.Time) {
-	kq.takeAs(g.Kind)
+// recordGrant records that an attempt acquired the lock. The caller then calls addHolder.
+func (kq *queue) recordGrant(g Grant, now time.Time) {
+	kq.setKind(g.Kind)
 	kq.pace = nil
-	kq.evidence.settle()
+	kq.evidence.clearAttempt()
 	switch {
-	case kq.past == nil && !kq.holders.any(): // the new holder is the whole past
+	case kq.past == nil && !kq.holders.any(): // ensurePast adds this grant if it is needed
 	case kq.holders.any() && kq.holders.admits(g.Shared):
-		kq.remember().join(now)
+		kq.ensurePast().recordJoin(now)
 	default:
-		past := kq.remember()
-		past.turns.measure(now.Sub(g.Sent))
-		past.begin(now, max(kq.order.length, 1)) // the head among them
+		past := kq.ensurePast()
+		past.turns.recordTrip(now.Sub(g.Sent))
+		past.beginRun(now, max(kq.order.length, 1)) // the head among them
 	}
 }
 
-// add adds the holder of a grant and returns the holders that no longer have the lock.
-func (kq *queue) add(g Grant, now time.Time) []Replaced {
+// addHolder adds the holder of a grant and returns the holders that the grant replaced.
+func (kq *queue) addHolder(g Grant, now time.Time) []Replaced {
 	t := tenure{g.Holder, g.Holder.Field(), g.Shared, now}
 	if g.Under != nil && kq.holders.index(g.Under) >= 0 {
 		kq.holders.join(t)
@@ -395,41 +406,42 @@ func (kq *queue) add(g Grant, now time.Time) []Replaced {
 	return kq.holders.add(t, g.Sent)
 }
 
-// free records that the last holder is gone.
-func (kq *queue) free(notified int, now time.Time) {
-	kq.pace.drop()
+// recordFree records that the last holder is gone, and wakes the head.
+func (kq *queue) recordFree(notified int, now time.Time) {
+	kq.pace.cancelWait()
 	if kq.past != nil {
-		kq.past.release(now, notified)
+		kq.past.recordRelease(now, notified)
 	}
 	kq.wakeHead()
 }
 
-// choose removes the next holder from the queue and returns it. It returns nil if the lock has to be freed.
-func (kq *queue) choose(limits RunLimits, now time.Time) *Waiter {
-	if kq.order.first == nil || !kq.holders.alone() || !kq.remember().mayHandOff(kq.key, now, limits) {
+// takeNext takes the waiter that gets the lock next out of the queue and returns it. It returns nil if the
+// lock has to be freed.
+func (kq *queue) takeNext(limits RunLimits, now time.Time) *Waiter {
+	if kq.order.first == nil || !kq.holders.exclusive() || !kq.ensurePast().mayHandOff(kq.key, now, limits) {
 		return nil
 	}
-	w := kq.nextHolder(now)
+	w := kq.nextWaiter(now)
 	if w != nil {
 		kq.order.remove(w)
 		w.become(chosen)
-		w.behind = kq.holders.field()
-		kq.handing++
+		w.blockedBy = kq.holders.field()
+		kq.handOffs++
 	}
 	return w
 }
 
-// lateAnswer is how long a release of this process leaves the lock to the attempt of its first waiter.
-// After that other waiters go first.
+// lateAnswer is the age of an unanswered attempt from which a release skips the waiter of that attempt.
+// While the attempt is younger, a release frees the lock for it.
 const lateAnswer = 10 * time.Millisecond
 
-// nextHolder returns the first waiter to which the lock can be handed over. It returns nil if the lock
-// has to be freed: no waiter is left, or the first waiter wants several keys, or wants to share this
-// key, or its own attempt is under way.
+// nextWaiter returns the first waiter to which the lock can be handed over. It skips three sorts of
+// waiters: waiters for another kind of lock, which are about to leave; waiters for several keys that have
+// called [Queues.Move]; and waiters whose attempt has been unanswered for lateAnswer.
 //
-// It skips a waiter for another kind of lock, which is about to leave; a waiter for several keys
-// while another of its keys is known to be taken; and a waiter whose answer is late.
-func (kq *queue) nextHolder(now time.Time) *Waiter {
+// nextWaiter returns nil if the lock has to be freed. This is so if no waiter is left. It is also so if the
+// first of the others wants several keys, wants to share the lock, or has an attempt under way.
+func (kq *queue) nextWaiter(now time.Time) *Waiter {
 	w := kq.order.first
 	for w != nil && (w.Kind != kq.kind || w.Several && w.skips.moved || w.asking && now.Sub(w.asked) >= lateAnswer) {
 		w = w.next
@@ -443,44 +455,46 @@ func (kq *queue) nextHolder(now time.Time) *Waiter {
 	return w
 }
 
-// handedOn records that the chosen waiter got the lock.
-func (kq *queue) handedOn() {
-	kq.handing--
-	kq.remember().turns.handOn()
+// recordHandOff records the end of a hand-off or a pass, which counts as a turn even if the waiter has left.
+func (kq *queue) recordHandOff() {
+	kq.handOffs--
+	kq.ensurePast().turns.recordHandOff()
 }
 
-// standsBack returns for how long the head leaves the lock to other processes: it is their turn,
-// messages come too fast, or the lock has to be left free.
-func (kq *queue) standsBack(now time.Time) time.Duration {
+// standBackTime returns for how long the head leaves the lock to other processes. It does so if other
+// processes have the next turn, if messages come too fast, or if this process gives way.
+func (kq *queue) standBackTime(now time.Time) time.Duration {
 	paced := kq.pace.left(now)
 	if kq.past == nil {
 		return paced
 	}
-	return max(kq.past.wait(kq.key, now, !kq.holders.any(), !kq.silent()), paced)
+	return max(kq.past.standBackTime(kq.key, now, !kq.holders.any(), !kq.lacksMessages()), paced)
 }
 
-// silent reports whether the subscription of the queue receives no messages while this process has no
-// holder.
-func (kq *queue) silent() bool {
+// lacksMessages reports whether this process has no holder and the subscription of the queue receives no
+// messages.
+func (kq *queue) lacksMessages() bool {
 	return !kq.holders.any() && kq.subscription != nil && !kq.subscription.Confirmed()
 }
 
-// deaf reports whether it is the turn of other processes while this process would not receive the
-// message of their release. A head that leaves the lock free for a silent poll does not wait for a message.
-func (kq *queue) deaf(now time.Time) bool {
-	return kq.subscription == nil && kq.remember().turns.wait(now) > 0
+// needsSubscription reports whether other processes have the next turn and this process has no
+// subscription for the message of their release. A head that stands back for another reason does not wait
+// for a message.
+func (kq *queue) needsSubscription(now time.Time) bool {
+	return kq.subscription == nil && kq.ensurePast().turns.wait(now) > 0
 }
 
-// expectEcho records that a command with a message is about to be sent.
+// expectEcho records that a command that publishes a message is about to be sent, if this process receives
+// the messages.
 func (kq *queue) expectEcho(now time.Time) {
 	if kq.past.listens() {
 		kq.past.echo.expect(now)
 	}
 }
 
-// paced reports whether a message may wake the head. It does not postpone a head that was woken and did
-// not attempt since.
-func (kq *queue) paced(now time.Time) bool {
+// countMessage reports whether a message may wake the head. If so, it also counts the message, unless the
+// head is due anyway.
+func (kq *queue) countMessage(now time.Time) bool {
 	if kq.pace.left(now) > 0 {
 		return false
 	}
@@ -488,38 +502,39 @@ func (kq *queue) paced(now time.Time) bool {
 		if kq.pace == nil {
 			kq.pace = &pace{}
 		}
-		kq.pace.next(now)
+		kq.pace.countMessage(now)
 	}
 	return true
 }
 
-// doubt makes the head attempt, unless messages come too fast, and returns the holders.
-func (kq *queue) doubt(now time.Time) []Holder {
-	kq.remember().possession.contest()
-	if kq.paced(now) {
+// contest records that another process may have the lock, or may have had it. It makes the head attempt,
+// unless messages come too fast, and returns the holders of this process.
+func (kq *queue) contest(now time.Time) []Holder {
+	kq.ensurePast().possession.contest()
+	if kq.countMessage(now) {
 		kq.wakeHead()
 	}
 	return kq.holders.all()
 }
 
-// subscribe keeps a subscription and reports whether the queue needed it.
-func (kq *queue) subscribe(t Subscription) bool {
+// subscribe keeps sub if the queue has no subscription, and reports whether it kept sub.
+func (kq *queue) subscribe(sub Subscription) bool {
 	if kq.subscription != nil {
 		return false
 	}
-	kq.subscription, kq.remember().heard = t, t
+	kq.subscription, kq.ensurePast().subscription = sub, sub
 	return true
 }
 
-// unsubscribe removes the subscription and returns it for [release].
+// unsubscribe removes the subscription and returns it for [releaseSubscription].
 func (kq *queue) unsubscribe() Subscription {
-	t := kq.subscription
+	sub := kq.subscription
 	kq.subscription = nil
-	return t
+	return sub
 }
 
-// unneeded removes the subscription if no waiter is left and returns it for [release].
-func (kq *queue) unneeded() Subscription {
+// unsubscribeIfEmpty calls unsubscribe if no waiter is left. Otherwise it returns nil.
+func (kq *queue) unsubscribeIfEmpty() Subscription {
 	if kq.order.first != nil {
 		return nil
 	}

@@ -11,10 +11,10 @@ import (
 type Config struct {
 	PerKey int       // maximum number of waiters for one key
 	InAll  int       // maximum number of waiters for all keys together
-	Run    RunLimits // zero: 50 ms, and 5 ms where others want the lock
+	Run    RunLimits // zero: 50 ms, and 5 ms if other processes want the lock
 }
 
-// Queues are the queues of all keys.
+// Queues contains the queues of all keys of one client.
 type Queues struct {
 	cfg     Config
 	waiting atomic.Int64 // number of waiters for all keys together
@@ -29,7 +29,7 @@ type shard struct {
 	recent pastCache
 }
 
-// New returns queues without waiters.
+// New returns Queues without waiters.
 func New(cfg Config) *Queues {
 	if cfg.Run == (RunLimits{}) {
 		cfg.Run = RunLimits{Alone: runTime, Shared: sharedRunTime}
@@ -41,7 +41,7 @@ func New(cfg Config) *Queues {
 	return q
 }
 
-// lock locks and returns the shard of key.
+// lock returns the shard of key and locks its mutex.
 func (q *Queues) lock(key string) *shard {
 	s := &q.shards[maphash.String(q.seed, key)%uint64(len(q.shards))]
 	s.mu.Lock()
@@ -52,13 +52,14 @@ func (q *Queues) lock(key string) *shard {
 func (s *shard) get(key, kind string) *queue {
 	kq := s.queues[key]
 	if kq == nil {
-		kq = &queue{key: key, kind: kind, past: s.recent.take(key)}
+		kq = &queue{key: key, kind: kind, past: s.recent.remove(key)}
 		s.queues[key] = kq
 	}
 	return kq
 }
 
-// find returns the queue of a key, or one of its lanes; nil if there is none. The shard is locked.
+// find returns a lane of key, or the queue of key if lane is "". It returns nil if the queue or the lane
+// does not exist. The shard is locked.
 func (s *shard) find(key, lane string) *queue {
 	kq := s.queues[key]
 	if kq == nil || lane == "" {
@@ -67,23 +68,23 @@ func (s *shard) find(key, lane string) *queue {
 	return kq.lanes[lane]
 }
 
-// past returns the past of key, nil if there is none. The shard is locked.
+// past returns the past of key. It returns nil if key has no queue and no past is kept. The shard is locked.
 func (s *shard) past(key string) *past {
 	if kq := s.queues[key]; kq != nil {
-		return kq.remember()
+		return kq.ensurePast()
 	}
 	return s.recent.keys[key]
 }
 
-// settle removes a queue that is not used and returns its subscription for [release]. The shard is
-// locked.
-func (s *shard) settle(kq *queue, now time.Time) Subscription {
+// removeUnused removes kq if it is not used and returns its subscription for [releaseSubscription]. If kq
+// is used, removeUnused does nothing and returns nil. The shard is locked.
+func (s *shard) removeUnused(kq *queue, now time.Time) Subscription {
 	if kq.used() {
 		return nil
 	}
 	if lane := kq.lane; lane != nil {
 		delete(lane.parent.lanes, lane.name)
-		s.settle(lane.parent, now) // it has no subscription, or is used
+		s.removeUnused(lane.parent, now) // returns nil: the parent is used, or has no subscription
 		return kq.unsubscribe()
 	}
 	if s.queues[kq.key] == kq {
@@ -93,9 +94,10 @@ func (s *shard) settle(kq *queue, now time.Time) Subscription {
 	return kq.unsubscribe()
 }
 
-// admit enforces the limits. The shard is locked.
+// admit counts w among the waiters. It returns a [KindError] if kq is for another kind of lock, or
+// [ErrFull] if a limit is reached and w is not Admitted. The shard is locked.
 func (q *Queues) admit(kq *queue, w *Waiter) error {
-	if err := kq.check(w.Kind); err != nil {
+	if err := kq.checkKind(w.Kind); err != nil {
 		return err
 	}
 	if kq.waiters() >= q.limit(w.MaxWaiters) && !w.Admitted {
@@ -108,7 +110,7 @@ func (q *Queues) admit(kq *queue, w *Waiter) error {
 	return nil
 }
 
-// limit returns the maximum number of waiters for one key.
+// limit returns the maximum number of waiters for a key: Config.PerKey or, if lower, maxWaiters.
 func (q *Queues) limit(maxWaiters int) int {
 	if maxWaiters > 0 {
 		return min(q.cfg.PerKey, maxWaiters)
@@ -119,10 +121,10 @@ func (q *Queues) limit(maxWaiters int) int {
 // Waiting returns the number of waiters for all keys together.
 func (q *Queues) Waiting() int { return int(q.waiting.Load()) }
 
-// Full reports whether Config.InAll is reached.
+// Full reports whether the number of waiters has reached Config.InAll.
 func (q *Queues) Full() bool { return q.Waiting() >= q.cfg.InAll }
 
-// Oldest returns the arrival time of the longest waiting caller; zero if none waits.
+// Oldest returns the arrival time of the waiter that has waited longest, or zero if no caller waits.
 func (q *Queues) Oldest() time.Time {
 	var oldest time.Time
 	for i := range q.shards {
@@ -136,44 +138,43 @@ func (q *Queues) Oldest() time.Time {
 	return oldest
 }
 
-// Wanted reports whether this process holds key or waits for it.
-func (q *Queues) Wanted(key string) bool {
+// InUse reports whether this process has a holder of key, a waiter for key or a hand-off of key under way.
+func (q *Queues) InUse(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	kq := s.queues[key]
 	return kq != nil && kq.used()
 }
 
-// Waited reports whether a caller of this process waits for key.
-func (q *Queues) Waited(key string) bool {
+// HasWaiters reports whether a caller of this process waits for key.
+func (q *Queues) HasWaiters(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	kq := s.queues[key]
 	return kq != nil && kq.waiters() > 0
 }
 
-// FirstInUse returns the index of the first of several keys that this process holds or waits for, 0 if
-// there is none.
+// FirstInUse returns the index of the first key that is [Queues.InUse]. It returns 0 if no key is in use.
 func (q *Queues) FirstInUse(keys []string) int {
 	for i, key := range keys {
-		if q.Wanted(key) {
+		if q.InUse(key) {
 			return i
 		}
 	}
 	return 0
 }
 
-// Check returns a [KindError] if another kind of lock uses key.
-func (q *Queues) Check(key, kind string) error {
+// CheckKind returns a [KindError] if this process uses key as another kind of lock.
+func (q *Queues) CheckKind(key, kind string) error {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	if kq := s.queues[key]; kq != nil {
-		return kq.check(kind)
+		return kq.checkKind(kind)
 	}
 	return nil
 }
 
-// Holders returns the holders of this process.
+// Holders returns the holders of key in this process.
 func (q *Queues) Holders(key string) []Holder {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -183,9 +184,9 @@ func (q *Queues) Holders(key string) []Holder {
 	return nil
 }
 
-// Held reports whether a holder of this process has a lease that has not expired.
+// Held reports whether this process has a holder of key whose lease has not expired.
 func (q *Queues) Held(key string, now time.Time) bool {
-	for _, h := range q.Holders(key) { // without the mutex
+	for _, h := range q.Holders(key) { // calls Lasts without the mutex
 		if h.Lasts(now) {
 			return true
 		}

@@ -83,7 +83,7 @@ func TestQueues_Waiting_EachWayOut(t *testing.T) {
 			b.frees(next)
 		},
 		"acquires": func(b *bench, h *holder, w *queue.Waiter) {
-			b.Ended("k", h, queue.NoMessage, b.now)
+			b.RemoveHolder("k", h, queue.NoMessage, b.now)
 			b.attempts(w)
 			next, _ := b.takes(w)
 			b.frees(next)
@@ -91,12 +91,12 @@ func TestQueues_Waiting_EachWayOut(t *testing.T) {
 		"leaves as it is chosen": func(b *bench, h *holder, w *queue.Waiter) {
 			b.chosen(h)
 			b.Leave(w, b.now)
-			b.Handed(w, h, h, b.now)
+			b.CompleteHandOff(w, h, h, b.now)
 			b.frees(h)
 		},
 		"leaves with a grant": func(b *bench, h *holder, w *queue.Waiter) {
 			b.chosen(h)
-			b.Handed(w, h, h, b.now)
+			b.CompleteHandOff(w, h, h, b.now)
 			if got := b.Leave(w, b.now); got != queue.Holder(h) {
 				b.t.Errorf("got the grant %v", got)
 			}
@@ -105,7 +105,7 @@ func TestQueues_Waiting_EachWayOut(t *testing.T) {
 		"acquires as it is chosen": func(b *bench, h *holder, w *queue.Waiter) {
 			b.chosen(h)
 			next, _ := b.takes(w)
-			b.NotHanded(w, b.now)
+			b.CancelHandOff(w, b.now)
 			b.frees(next)
 		},
 	} {
@@ -148,8 +148,8 @@ func TestQueues_FirstInUse(t *testing.T) {
 	keys := []string{"a", "b", "k"}
 	want := func(what string, want int, wanted bool) {
 		t.Helper()
-		if got := b.FirstInUse(keys); got != want || b.Wanted("k") != wanted {
-			t.Errorf("%s: got %d, wanted %v", what, got, b.Wanted("k"))
+		if got := b.FirstInUse(keys); got != want || b.InUse("k") != wanted {
+			t.Errorf("%s: got %d, wanted %v", what, got, b.InUse("k"))
 		}
 	}
 	want("no caller", 0, false)
@@ -158,9 +158,9 @@ func TestQueues_FirstInUse(t *testing.T) {
 	w := b.joined()
 	want("a holder and a waiter", 2, true)
 	b.chosen(h)
-	b.Ended("k", h, queue.NoMessage, b.now)
+	b.RemoveHolder("k", h, queue.NoMessage, b.now)
 	want("a hand-off", 2, true)
-	b.NotHanded(w, b.now)
+	b.CancelHandOff(w, b.now)
 	want("a waiter", 2, true)
 	b.Leave(w, b.now)
 	want("no caller any more", 0, false)

@@ -23,8 +23,8 @@ func (b *bench) wantAttempts(from []*queue.Waiter, which ...int) {
 	}
 }
 
-// When a waiter gets the lock, two more attempt, at most 8 at the same time. If the head is refused, it
-// attempts alone until it gets the lock.
+// When a waiter gets the lock, two more waiters attempt, at most 8 at the same time. If the head is refused,
+// it attempts alone until it gets the lock.
 func TestQueues_WaitersForSomePlaces(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -53,7 +53,7 @@ func TestQueues_WaitersForSomePlaces(t *testing.T) {
 	rest := all[10:]
 	b.wantAttempts(rest, 0, 1) // in addition to the head and 5 others
 
-	b.Refused(all[0], queue.Refusal{Holder: "stranger"}, queue.Stranger, b.now)
+	b.RecordRefusal(all[0], queue.Refusal{Holder: "stranger"}, queue.Stranger, b.now)
 	gotIn(all[5])
 	b.wantAttempts(rest)
 	b.wantAttempts(all[:1], 0)
@@ -80,19 +80,19 @@ func TestQueues_HeadWithAnOldRefusal(t *testing.T) {
 	all = all[1:]
 	b.wantAttempts(all, 0, 1)
 	stranger := queue.Refusal{Holder: "stranger"}
-	b.Refused(all[0], stranger, queue.Stranger, b.now)
-	b.Message("k", b.now)
-	b.Message("k", b.now)
+	b.RecordRefusal(all[0], stranger, queue.Stranger, b.now)
+	b.RecordMessage("k", b.now)
+	b.RecordMessage("k", b.now)
 	b.wantAttempts(all, 0)
 	b.takes(all[0], sharing)
-	b.Refused(all[1], stranger, queue.Stranger, b.now)
+	b.RecordRefusal(all[1], stranger, queue.Stranger, b.now)
 	b.wantAttempts(all[1:], 0)
-	b.Refused(all[1], stranger, queue.Stranger, b.now)
+	b.RecordRefusal(all[1], stranger, queue.Stranger, b.now)
 	b.wantAttempts(all[1:])
 }
 
 // Sharers hold a lock together. A holder that does not share replaces all others.
-func TestQueues_Acquired_Shared(t *testing.T) {
+func TestQueues_RecordGrant_Shared(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	one, two := b.holds(sharing), b.holds(sharing)
@@ -135,10 +135,10 @@ func TestQueues_SharersAndOthersInOneQueue(t *testing.T) {
 		if woken(writer) {
 			t.Error("woken while holders remain")
 		}
-		if w := b.Choose("k", h, b.now); w != nil {
+		if w := b.TakeNext("k", h, b.now); w != nil {
 			t.Error("a shared lock was handed on")
 		}
-		b.Ended("k", h, queue.NoMessage, b.now)
+		b.RemoveHolder("k", h, queue.NoMessage, b.now)
 	}
 	b.attempts(writer)
 	alone, _ := b.takes(writer)
@@ -170,14 +170,14 @@ func TestQueues_SharersFollowTheFirst(t *testing.T) {
 	}
 	b.attempts(third)
 	b.attempts(second)
-	b.Refused(third, queue.Refusal{}, queue.Unseen, b.now)
+	b.RecordRefusal(third, queue.Refusal{}, queue.Unseen, b.now)
 	two, _ := b.takes(second, sharing)
 	b.attempts(third)
 	b.Leave(third, b.now)
 	b.rests(writer)
 	b.rests(last)
-	b.Ended("k", one, queue.NoMessage, b.now)
-	b.Ended("k", two, queue.NoMessage, b.now)
+	b.RemoveHolder("k", one, queue.NoMessage, b.now)
+	b.RemoveHolder("k", two, queue.NoMessage, b.now)
 	b.attempts(writer)
 	b.Leave(writer, b.now)
 	b.Leave(last, b.now)
@@ -195,14 +195,14 @@ func TestQueues_AnnouncingHeadAttempts(t *testing.T) {
 	b.rests(next)
 	two, _ := b.takes(nil, sharing)
 	b.attempts(w)
-	b.Refused(w, queue.Refusal{}, queue.Unseen, b.now)
-	b.Ended("k", one, queue.Unpublished, b.now)
+	b.RecordRefusal(w, queue.Refusal{}, queue.Unseen, b.now)
+	b.RemoveHolder("k", one, queue.Unpublished, b.now)
 	b.rests(w)
 	b.Leave(w, b.now)
 	b.attempts(next)
-	b.Ended("k", two, queue.Unpublished, b.now)
+	b.RemoveHolder("k", two, queue.Unpublished, b.now)
 	b.Leave(next, b.now)
 	alone := b.holds()
 	b.rests(b.joined(announces))
-	b.Ended("k", alone, queue.NoMessage, b.now)
+	b.RemoveHolder("k", alone, queue.NoMessage, b.now)
 }

@@ -17,7 +17,7 @@ func newGame(n int) *game {
 	g := &game{now: time.Now()}
 	for range n {
 		t := &turns{}
-		t.refuse(g.now, Fellow)
+		t.recordRefusal(g.now, Fellow)
 		g.all = append(g.all, t)
 	}
 	return g
@@ -33,19 +33,19 @@ func (g *game) turn(r *rand.Rand, lasts time.Duration) {
 			first, at = i, t
 		}
 	}
-	g.all[first].begin(at, true)
+	g.all[first].beginRun(at, true)
 	for i, t := range g.all {
 		if i != first && t.wait(at) == 0 {
-			t.refuse(at, Fellow)
+			t.recordRefusal(at, Fellow)
 		}
 	}
 	g.now = at.Add(lasts)
 	g.order = append(g.order, first)
 	for i, t := range g.all {
 		if i == first {
-			t.release(g.now, len(g.all)-1)
+			t.recordRelease(g.now, len(g.all)-1)
 		} else {
-			t.message(g.now)
+			t.recordMessage(g.now)
 		}
 	}
 }
@@ -74,9 +74,9 @@ func TestTurns_StandsBack(t *testing.T) {
 	at := func(d time.Duration) time.Time { return start.Add(d) }
 	const ms = time.Millisecond
 	ran := func(t *turns, hands int) {
-		t.begin(start, true)
+		t.beginRun(start, true)
 		for range hands {
-			t.handOn()
+			t.recordHandOff()
 		}
 	}
 	for _, tt := range []struct {
@@ -84,70 +84,70 @@ func TestTurns_StandsBack(t *testing.T) {
 		play func(t *turns)
 		want time.Duration // from start on
 	}{
-		{"no process listens", func(t *turns) { ran(t, 3); t.release(start, 0) }, 0},
-		{"an unknown number listens, no other was seen", func(t *turns) { ran(t, 3); t.release(start, Uncounted) }, 0},
+		{"no process listens", func(t *turns) { ran(t, 3); t.recordRelease(start, 0) }, 0},
+		{"an unknown number listens, no other was seen", func(t *turns) { ran(t, 3); t.recordRelease(start, Uncounted) }, 0},
 		{"the reply of the release was lost, others listened before", func(t *turns) {
-			t.refuse(start, Fellow)
+			t.recordRefusal(start, Fellow)
 			ran(t, 1)
-			t.release(start, 3)
+			t.recordRelease(start, 3)
 			ran(t, 3)
-			t.release(start, Unanswered)
+			t.recordRelease(start, Unanswered)
 		}, 3 * rankStep},
-		{"the reply of the release was lost, no listener was seen", func(t *turns) { ran(t, 3); t.release(start, Unanswered) }, minPatience},
-		{"a process listens that was never seen", func(t *turns) { ran(t, 3); t.release(start, 1) }, minPatience},
+		{"the reply of the release was lost, no listener was seen", func(t *turns) { ran(t, 3); t.recordRelease(start, Unanswered) }, minPatience},
+		{"a process listens that was never seen", func(t *turns) { ran(t, 3); t.recordRelease(start, 1) }, minPatience},
 		{"an unknown number listens, another was seen", func(t *turns) {
-			t.refuse(start, Stranger)
+			t.recordRefusal(start, Stranger)
 			ran(t, 3)
-			t.release(start, Uncounted)
+			t.recordRelease(start, Uncounted)
 		}, minPatience},
-		{"a fellow", func(t *turns) { t.refuse(start, Fellow); ran(t, 3); t.release(start, 1) }, rankStep},
-		{"three fellows", func(t *turns) { t.refuse(start, Fellow); ran(t, 3); t.release(start, 3) }, 3 * rankStep},
+		{"a fellow", func(t *turns) { t.recordRefusal(start, Fellow); ran(t, 3); t.recordRelease(start, 1) }, rankStep},
+		{"three fellows", func(t *turns) { t.recordRefusal(start, Fellow); ran(t, 3); t.recordRelease(start, 3) }, 3 * rankStep},
 		{"three fellows, one of which has had its turn", func(t *turns) {
-			t.refuse(start, Fellow)
+			t.recordRefusal(start, Fellow)
 			ran(t, 3)
-			t.release(start, 3)
-			t.message(start)
+			t.recordRelease(start, 3)
+			t.recordMessage(start)
 		}, 2 * rankStep},
 		{"three fellows, which all have had their turn", func(t *turns) {
-			t.refuse(start, Fellow)
+			t.recordRefusal(start, Fellow)
 			ran(t, 3)
-			t.release(start, 3)
+			t.recordRelease(start, 3)
 			for range 3 {
-				t.message(start)
+				t.recordMessage(start)
 			}
 		}, 0},
 		{"a stranger is owed the turns of a run", func(t *turns) {
 			ran(t, 3)
-			t.release(start, 1)
+			t.recordRelease(start, 1)
 			for range 3 {
-				t.message(start)
+				t.recordMessage(start)
 			}
 		}, minPatience},
 		{"a stranger was owed the turns of a run, and has had them", func(t *turns) {
 			ran(t, 3)
-			t.release(start, 1)
+			t.recordRelease(start, 1)
 			for range 4 {
-				t.message(start)
+				t.recordMessage(start)
 			}
 		}, 0},
 		{"a stranger has had more than that", func(t *turns) {
 			ran(t, 0)
-			t.release(start, 1)
+			t.recordRelease(start, 1)
 			for range 4 {
-				t.message(start)
+				t.recordMessage(start)
 			}
 			ran(t, 0)
-			t.release(start, 1)
+			t.recordRelease(start, 1)
 		}, 0},
 		{"the message of a stranger is to be expected just then", func(t *turns) {
 			ran(t, 3)
-			t.release(at(-3*ms), 1)
-			t.message(start)
+			t.recordRelease(at(-3*ms), 1)
+			t.recordMessage(start)
 		}, 4 * ms},
 		{"strangers that hold it for long get more patience", func(t *turns) {
 			ran(t, 3)
-			t.release(at(-30*ms), 1)
-			t.message(start)
+			t.recordRelease(at(-30*ms), 1)
+			t.recordMessage(start)
 		}, maxPatience},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -164,32 +164,32 @@ func TestTurns_StandsBack(t *testing.T) {
 	}
 }
 
-// A process behind others expects them to take their turns: each time that they do, it attempts later, up to
-// a limit. If they do not, it attempts as early as at the start.
+// A process expects the processes that have waited longer to take their turns. Each time that they do, it
+// attempts later, up to a limit. If they do not, it attempts as early as at the start.
 func TestTurns_Trust(t *testing.T) {
 	t.Parallel()
 	var q turns
 	now := time.Now()
 	behind := func() time.Duration {
-		q.begin(now, true)
-		q.release(now, 1)
+		q.beginRun(now, true)
+		q.recordRelease(now, 1)
 		left := q.wait(now)
 		now = now.Add(left)
 		return left
 	}
-	q.refuse(now, Fellow)
+	q.recordRefusal(now, Fellow)
 	for _, more := range []int64{0, 1, 2, 4, 8, 16} {
 		if got := behind(); got != rankStep+min(time.Duration(more*int64(rankStep)), maxTrust) {
 			t.Errorf("waits %s, want a step and %d more, or %s", got, more, maxTrust)
 		}
-		q.refuse(now, Fellow)
-		q.refuse(now, Fellow) // a poll does not show that others want the lock
+		q.recordRefusal(now, Fellow)
+		q.recordRefusal(now, Fellow) // a poll does not show that others want the lock
 	}
 	behind()
 	if got := behind(); got != rankStep {
 		t.Errorf("waits %s after no other came", got)
 	}
-	q.refuse(now, Stranger)
+	q.recordRefusal(now, Stranger)
 	if got := behind(); got > maxPatience {
 		t.Errorf("waits %s beside strangers", got)
 	}
@@ -197,22 +197,22 @@ func TestTurns_Trust(t *testing.T) {
 
 // Turns that strangers take while the lock is left free for every client do not count: after its next run
 // this process stands back for them.
-func TestTurns_GiveAway(t *testing.T) {
+func TestTurns_RecordGift(t *testing.T) {
 	t.Parallel()
 	for _, given := range []bool{false, true} {
 		var q turns
 		now := time.Now()
 		play := func() {
-			q.refuse(now, Stranger)
-			q.begin(now, true)
-			q.release(now, 1)
+			q.recordRefusal(now, Stranger)
+			q.beginRun(now, true)
+			q.recordRelease(now, 1)
 		}
 		play()
 		if given {
-			q.giveAway()
+			q.recordGift()
 		}
 		for range 6 {
-			q.message(now)
+			q.recordMessage(now)
 		}
 		play()
 		if got, want := q.wait(now) > rankStep, given; got != want {
@@ -230,14 +230,14 @@ func TestTurns_StrangersAreOutOfStep(t *testing.T) {
 		now, next, since := time.Now(), 0, make([]int, threads)
 		message := func() { next = (next + 1) % threads }
 		for turn := 0; turn < 100*threads; {
-			q.refuse(now, Stranger)
-			q.begin(now, true)
-			q.release(now, 1)
+			q.recordRefusal(now, Stranger)
+			q.beginRun(now, true)
+			q.recordRelease(now, 1)
 			for q.wait(now) > rankStep { // they take it
 				now = now.Add(time.Millisecond)
 				since[next], turn = turn, turn+1
 				message()
-				q.message(now)
+				q.recordMessage(now)
 			}
 			message() // wakes a thread for nothing
 			for thread, last := range since {
@@ -257,9 +257,9 @@ func TestTurns_UnusedStandBacks(t *testing.T) {
 	now, stood := time.Now(), 0
 	const rounds = 1000
 	round := func() {
-		q.begin(now, true)
+		q.beginRun(now, true)
 		now = now.Add(time.Millisecond)
-		q.release(now, 1)
+		q.recordRelease(now, 1)
 		if left := q.wait(now); left > 0 {
 			stood, now = stood+1, now.Add(left)
 		}
@@ -270,7 +270,7 @@ func TestTurns_UnusedStandBacks(t *testing.T) {
 	if stood < 5 || stood > rounds/20 {
 		t.Errorf("stood back %d times of %d", stood, rounds)
 	}
-	q.message(now)
+	q.recordMessage(now)
 	if stood = 0; true {
 		round()
 	}
@@ -309,20 +309,20 @@ func TestTurns_Runs(t *testing.T) {
 	} {
 		var q turns
 		for range q.trips {
-			q.measure(tt.trip)
+			q.recordTrip(tt.trip)
 		}
-		q.measure(time.Second) // a slow turn
-		for range maxAlone {
-			q.release(now, tt.others)
+		q.recordTrip(time.Second) // a slow turn
+		for range maxUnheard {
+			q.recordRelease(now, tt.others)
 		}
 		if tt.by != Unseen {
-			q.refuse(now, tt.by)
+			q.recordRefusal(now, tt.by)
 		}
-		q.begin(now, true)
-		q.serve(tt.due)
+		q.beginRun(now, true)
+		q.setCallers(tt.due)
 		at, turns := now.Add(tt.hold), 1
 		for q.mayHandOff(at, limits) {
-			q.handOn()
+			q.recordHandOff()
 			at, turns = at.Add(tt.hold), turns+1
 		}
 		if turns != tt.want {
@@ -371,17 +371,17 @@ func TestTurns_Model(t *testing.T) {
 			now = now.Add(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
 			switch r.IntN(6) {
 			case 0:
-				q.begin(now, false)
+				q.beginRun(now, false)
 				m.missed, m.run, m.last = 0, 1, Unseen
 			case 1:
-				q.handOn()
+				q.recordHandOff()
 				m.run++
 			case 2:
 				others := 1 + r.IntN(4)
-				q.release(now, others)
+				q.recordRelease(now, others)
 				m.owed, m.run, m.missed, m.others = min(m.owed+m.owes(now), maxOwed), 0, 0, others
 			case 3, 4:
-				q.message(now)
+				q.recordMessage(now)
 				if m.last != Fellow && m.strangers(now) {
 					m.owed = max(m.owed-1, -maxOwed)
 				}
@@ -397,7 +397,7 @@ func TestTurns_Model(t *testing.T) {
 				} else {
 					m.seenFellow = now
 				}
-				q.refuse(now, by)
+				q.recordRefusal(now, by)
 				m.last = by
 			}
 			if q.missed != m.missed || q.run != m.run || q.account.owed != m.owed {
@@ -416,8 +416,8 @@ func TestTurns_Example(t *testing.T) {
 	start := time.Now()
 	at := func(tenths int) time.Time { return start.Add(time.Duration(tenths) * time.Millisecond / 10) }
 	process := func(missed int) *turns {
-		p := &turns{missed: missed, rounds: [4]int{2, 2, 2, 2}, others: 2, contested: true, trust: 8 * rankStep}
-		p.account.fellows = start
+		p := &turns{missed: missed, rounds: [4]int{2, 2, 2, 2}, listeners: 2, contested: true, trust: 8 * rankStep}
+		p.account.fellowSeen = start
 		return p
 	}
 	a, b, c := process(0), process(1), process(0)
@@ -432,25 +432,25 @@ func TestTurns_Example(t *testing.T) {
 	frees := func(when int, from *turns) {
 		for _, p := range []*turns{a, b, c} {
 			if p == from {
-				p.release(at(when), 2)
+				p.recordRelease(at(when), 2)
 			} else {
-				p.message(at(when))
+				p.recordMessage(at(when))
 			}
 		}
 	}
-	a.begin(at(-40), true)
+	a.beginRun(at(-40), true)
 	frees(0, a)
 	want(0, 70, 0, 63)
-	b.begin(at(0), true)
+	b.beginRun(at(0), true)
 	frees(40, b)
 	want(40, 103, 110, 40)
-	c.begin(at(40), true)
+	c.beginRun(at(40), true)
 	frees(80, c)
 	want(80, 80, 143, 150)
-	b.begin(at(143), true)
+	b.beginRun(at(143), true)
 	if b.trust != 0 {
 		t.Errorf("B waits %s for the others after they did not come", b.trust)
 	}
-	b.release(at(183), 2)
+	b.recordRelease(at(183), 2)
 	want(183, -1, 183+14, -1)
 }

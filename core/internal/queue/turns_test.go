@@ -22,14 +22,14 @@ func TestTurns_StandBack(t *testing.T) {
 		{"no process was notified", 0, nothing, 0},
 		{"a little later", 1, func(b *bench) { b.pass(ms) }, queue.StandBack - ms},
 		{"afterwards", 1, func(b *bench) { b.pass(queue.StandBack) }, 0},
-		{"others have released it", 1, func(b *bench) { b.Message("k", b.now) }, 0},
-		{"another caller of this process has had it", 1, func(b *bench) { b.Ended("k", b.holds(), queue.NoMessage, b.now) }, 0},
+		{"others have released it", 1, func(b *bench) { b.RecordMessage("k", b.now) }, 0},
+		{"another caller of this process has had it", 1, func(b *bench) { b.RemoveHolder("k", b.holds(), queue.NoMessage, b.now) }, 0},
 	} {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			h := b.holds()
 			w := b.joined()
 			b.rests(w)
-			b.Ended("k", h, tt.notified, b.now)
+			b.RemoveHolder("k", h, tt.notified, b.now)
 			tt.after(b)
 			if tt.want == 0 {
 				b.attempts(w)
@@ -48,21 +48,21 @@ func TestTurns_StandBack(t *testing.T) {
 func TestTurns_StandBack_CallerComesBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
-	b.Ended("k", b.holds(), 1, b.now)
+	b.RemoveHolder("k", b.holds(), 1, b.now)
 	b.wantEmpty()
 	w := b.joined()
-	if got := b.rests(w); got.Sleep != queue.StandBack || !got.Deaf || !got.Head {
+	if got := b.rests(w); got.Sleep != queue.StandBack || !got.Subscribe || !got.Head {
 		t.Errorf("got %+v, want a sleep of %s, without a subscription", got, queue.StandBack)
 	}
 	b.subscribed(w)
-	if got := b.rests(w); got.Sleep != queue.StandBack || got.Deaf {
+	if got := b.rests(w); got.Sleep != queue.StandBack || got.Subscribe {
 		t.Errorf("got %+v, want a sleep of %s, with a subscription", got, queue.StandBack)
 	}
-	b.Confirmed("k", b.now)
+	b.RecordConfirmation("k", b.now)
 	if got := b.rests(w).Sleep; got != queue.StandBack || !woken(w) {
 		t.Errorf("got %s, want that a confirmation does not count as a release", got)
 	}
-	b.Message("k", b.now)
+	b.RecordMessage("k", b.now)
 	b.attempts(w)
 }
 
@@ -87,16 +87,16 @@ func TestTurns_StandBack_MessageBeforeTheNextCaller(t *testing.T) {
 			if !b.Listens("k") {
 				t.Error("an ended subscription is not remembered")
 			}
-			if b.Choose("k", h, b.now) != nil {
+			if b.TakeNext("k", h, b.now) != nil {
 				t.Error("a waiter was chosen")
 			}
-			b.Ended("k", h, 1, b.now)
+			b.RemoveHolder("k", h, 1, b.now)
 			b.wantEmpty()
 			if !b.Listens("k") {
 				t.Error("a subscription is not remembered without a queue")
 			}
 			for range tt.messages {
-				if got := b.Message("k", b.now); got != nil {
+				if got := b.RecordMessage("k", b.now); got != nil {
 					t.Errorf("got the holders %v", got)
 				}
 			}
@@ -117,18 +117,18 @@ func TestTurns_Ranks(t *testing.T) {
 	b := newBench(t, queue.Config{})
 	w := b.joined()
 	b.attempts(w)
-	b.Refused(w, queue.Refusal{}, queue.Fellow, b.now)
+	b.RecordRefusal(w, queue.Refusal{}, queue.Fellow, b.now)
 	b.subscribed(w)
-	b.Message("k", b.now)
+	b.RecordMessage("k", b.now)
 	b.attempts(w)
 	h, _ := b.takes(w)
 	next := b.joined()
-	b.Ended("k", h, 3, b.now)
+	b.RemoveHolder("k", h, 3, b.now)
 	for before := 3; before > 0; before-- {
 		if got := b.rests(next).Sleep; got != time.Duration(before)*queue.RankStep {
 			t.Errorf("got %s with %d before it", got, before)
 		}
-		b.Message("k", b.now)
+		b.RecordMessage("k", b.now)
 	}
 	b.attempts(next)
 }
@@ -139,15 +139,15 @@ func TestTurns_Ranks_SharersJoinATurn(t *testing.T) {
 	b := newBench(t, queue.Config{})
 	w := b.joined()
 	b.attempts(w)
-	b.Refused(w, queue.Refusal{}, queue.Fellow, b.now)
+	b.RecordRefusal(w, queue.Refusal{}, queue.Fellow, b.now)
 	h, _ := b.takes(w)
-	b.Ended("k", h, 3, b.now)
+	b.RemoveHolder("k", h, 3, b.now)
 	for range 3 {
-		b.Message("k", b.now)
+		b.RecordMessage("k", b.now)
 	}
 	all := []*holder{b.holds(sharing), b.holds(sharing), b.holds(sharing), b.holds(sharing), b.holds(sharing)}
 	for _, h := range all {
-		b.Ended("k", h, 3, b.now)
+		b.RemoveHolder("k", h, 3, b.now)
 	}
 	wantSame(t, "rest", b.rests(b.joined()).Sleep, 3*queue.RankStep)
 }
@@ -169,7 +169,7 @@ func TestTurns_StandBack_KeepsAReserve(t *testing.T) {
 			h := b.holds()
 			w := b.joined(until(b.now.Add(tt.left)))
 			b.rests(w)
-			b.Ended("k", h, 1, b.now)
+			b.RemoveHolder("k", h, 1, b.now)
 			wantSame(t, "rest", b.rests(w).Sleep, tt.want)
 			b.pass(tt.want)
 			b.attempts(w)

@@ -2,36 +2,38 @@ package queue
 
 import "time"
 
-// Step is the next step of a waiter.
+// Step is the next step of a waiter. The first of Grant, Err and Attempt that is set decides. If none is
+// set, the waiter sleeps.
 type Step struct {
-	Grant   Holder        // the waiter was granted the lock: Accept it or Leave
-	Err     error         // a KindError, because the key is now in use as another kind of lock: Leave
-	Attempt bool          // attempt now
-	Head    bool          // it is the head and sleeps
-	Sleep   time.Duration // sleep at most this long, then Poll; 0: as long as the caller likes
-	Silent  bool          // it is the head and gets no messages
-	Deaf    bool          // it leaves the lock to others and has no subscription to hear their release
-	Behind  string        // field of the holder of this process that it waits for or got the lock from
+	Grant      Holder        // the waiter got the lock by a hand-off or a pass: call Accept, or Leave
+	Err        error         // a KindError, because the key is now in use as another kind of lock: call Leave
+	Attempt    bool          // send the command that acquires the lock
+	Head       bool          // the waiter is the head; set only for a waiter that sleeps
+	Sleep      time.Duration // sleep at most this long, then call Poll; 0: the caller chooses the time
+	NoMessages bool          // the waiter is the head, and its subscription receives no messages
+	Subscribe  bool          // other processes have the next turn: subscribe to get the message of their release
+	BlockedBy  string        // field of the holder of this process that blocks the waiter or gave it the lock; "": unknown
 }
 
-// Join queues a caller. It returns [ErrFull] if a limit is reached and a [KindError] if
-// another kind of lock uses the key.
+// Join adds w to the queue of key, or to its lane. It returns [ErrFull] if a limit is reached, and a
+// [KindError] if another kind of lock uses the key. On an error w is not in the queue.
 func (q *Queues) Join(key string, w *Waiter, now time.Time) error {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	kq := s.get(key, w.Kind)
 	if err := q.admit(kq, w); err != nil {
-		s.settle(kq, now) // it has no subscription if it is new
+		s.removeUnused(kq, now) // returns nil: a new queue has no subscription
 		return err
 	}
 	if w.Lane != "" {
-		kq = kq.inLane(w.Lane)
+		kq = kq.ensureLane(w.Lane)
 	}
 	kq.enter(w)
 	return nil
 }
 
-// Next returns the next step of a waiter.
+// Next returns the next step of w. If that is an attempt, the caller reports its outcome with
+// [Queues.RecordGrant], [Queues.RecordSuccess] or [Queues.RecordRefusal].
 func (q *Queues) Next(w *Waiter, now time.Time) Step {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
@@ -39,32 +41,33 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 	head := kq.order.first == w
 	switch {
 	case w.state == granted:
-		return Step{Grant: w.grant, Behind: w.behind}
+		return Step{Grant: w.grant, BlockedBy: w.blockedBy}
 	case kq.kind != w.Kind:
-		return Step{Err: kq.check(w.Kind)}
+		return Step{Err: kq.checkKind(w.Kind)}
 	case w.state != due || !head && !w.Together && !w.Many:
-		w.listen()
+		w.ensureSignal()
 		if kq.holders.any() {
-			w.behind = kq.holders.field()
+			w.blockedBy = kq.holders.field()
 		}
-		step := Step{Head: head, Behind: w.behind, Silent: head && kq.silent()}
-		if step.Silent {
+		step := Step{Head: head, BlockedBy: w.blockedBy, NoMessages: head && kq.lacksMessages()}
+		if step.NoMessages {
 			step.Sleep = untilLook(kq.key, now)
 		}
 		return step
 	}
-	if left := w.standsBack(kq.standsBack(now), now); left > 0 {
-		kq.evidence.settle()
-		w.listen()
-		return Step{Head: head, Sleep: left, Behind: w.behind, Deaf: kq.deaf(now)}
+	if left := w.limitStandBack(kq.standBackTime(now), now); left > 0 {
+		kq.evidence.clearAttempt()
+		w.ensureSignal()
+		return Step{Head: head, Sleep: left, BlockedBy: w.blockedBy, Subscribe: kq.needsSubscription(now)}
 	}
 	w.become(queued)
-	w.asking, w.asked, w.wakes = true, now, kq.wakes
-	kq.evidence.ask(now)
+	w.asking, w.asked, w.wakesSeen = true, now, kq.wakes
+	kq.evidence.recordAttempt(now)
 	return Step{Attempt: true}
 }
 
-// Poll turns the next step of a waiter into an attempt if the waiter is the head.
+// Poll makes the next step of w an attempt if w is the head and has nothing else to do. Otherwise it does
+// nothing.
 func (q *Queues) Poll(w *Waiter) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
@@ -73,17 +76,17 @@ func (q *Queues) Poll(w *Waiter) {
 	}
 }
 
-// Refused records that Redis refused the attempt of w because of a rival. It returns how often other
-// waiters went before a waiter for several keys.
-func (q *Queues) Refused(w *Waiter, r Refusal, by Rival, now time.Time) (passed int) {
+// RecordRefusal records that Redis refused the attempt of w because a client of the class by holds the
+// lock. For a waiter for several keys it returns how often other waiters got the lock first.
+func (q *Queues) RecordRefusal(w *Waiter, r Refusal, by Rival, now time.Time) (passed int) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	kq := w.queue
-	kq.evidence.refuse(&r, now)
+	kq.evidence.recordRefusal(&r, now)
 	w.asking = false
-	if kq.lane == nil && kq.order.first == w { // the waiters that attempt beside it report the same
-		w.waits = true
-		kq.remember().refuse(now, by)
+	if kq.lane == nil && kq.order.first == w { // waiters that attempt together with the head get the same answer
+		w.refusedAsHead = true
+		kq.ensurePast().recordRefusal(now, by)
 	}
 	if w.skips.moved {
 		w.skips.count++
@@ -91,27 +94,28 @@ func (q *Queues) Refused(w *Waiter, r Refusal, by Rival, now time.Time) (passed 
 	return w.skips.count
 }
 
-// Served removes a waiter whose attempt succeeded without yielding a holder. The next waiter attempts.
-func (q *Queues) Served(w *Waiter, now time.Time) {
+// RecordSuccess records that the attempt of w succeeded, for a kind of lock without holders, such as a
+// latch. It removes w and wakes the next waiter.
+func (q *Queues) RecordSuccess(w *Waiter, now time.Time) {
 	s := q.lock(w.queue.key)
 	kq := w.queue
 	kq.pace = nil
-	kq.evidence.settle()
-	t := s.serve(w, now)
+	kq.evidence.clearAttempt()
+	sub := s.finish(w, now)
 	if kq.lane == nil {
 		kq.wakeNext(false)
-		s.settle(kq, now) // its subscription is t
+		s.removeUnused(kq, now) // its subscription is sub
 	}
 	s.mu.Unlock()
 	q.waiting.Add(-1)
-	release(t)
+	releaseSubscription(sub)
 }
 
-// serve removes a waiter whose attempt succeeded and returns the subscription for [release].
-// The shard is locked.
-func (s *shard) serve(w *Waiter, now time.Time) Subscription {
+// finish removes w after a successful attempt. If the subscription is not needed any more, finish returns
+// it for [releaseSubscription]. The shard is locked.
+func (s *shard) finish(w *Waiter, now time.Time) Subscription {
 	if !w.inQueue() {
-		w.referred = true // a hand-off to it is under way and will find that it is not needed
+		w.referred = true // a hand-off to w is under way and will find that w has left
 		w.become(outside)
 		return nil
 	}
@@ -119,28 +123,28 @@ func (s *shard) serve(w *Waiter, now time.Time) Subscription {
 	kq.order.remove(w)
 	w.become(outside)
 	if kq.lane != nil {
-		return s.settle(kq, now)
+		return s.removeUnused(kq, now)
 	}
-	return kq.unneeded()
+	return kq.unsubscribeIfEmpty()
 }
 
-// Move moves a waiter for several keys to the queue of the key that is taken. Its age decides its place
-// there. In the queue that it leaves, it no longer blocks other waiters. Move returns a [KindError] if
-// another kind of lock uses that key; the waiter then has to leave.
+// Move moves w, a waiter for several keys, to the queue of another of its keys, which is taken. The arrival
+// time of w decides its place there. If another kind of lock uses key, Move returns a [KindError]. Then w is
+// in no queue, and the caller still has to call [Queues.Leave].
 func (q *Queues) Move(w *Waiter, key string, now time.Time) error {
 	from := q.lock(w.queue.key)
 	kq := w.queue
-	kq.evidence.settle()
-	kq.quit(w)
+	kq.evidence.clearAttempt()
+	kq.leave(w)
 	w.become(outside)
-	t := from.settle(kq, now)
+	sub := from.removeUnused(kq, now)
 	from.mu.Unlock()
-	release(t)
+	releaseSubscription(sub)
 
 	to := q.lock(key)
 	defer to.mu.Unlock()
 	next := to.get(key, w.Kind)
-	if err := next.check(w.Kind); err != nil {
+	if err := next.checkKind(w.Kind); err != nil {
 		return err
 	}
 	next.enter(w)
@@ -148,43 +152,44 @@ func (q *Queues) Move(w *Waiter, key string, now time.Time) error {
 	return nil
 }
 
-// Granted returns the holder that a waiter got by a hand-off or a pass, nil if there is none, and the
-// field of the previous holder. It changes nothing.
-func (q *Queues) Granted(w *Waiter) (grant Holder, behind string) {
+// GrantOf returns the holder that w got by a hand-off or a pass, or nil, and the field of the holder that
+// w got the lock from or was blocked by. It changes nothing.
+func (q *Queues) GrantOf(w *Waiter) (grant Holder, from string) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
-	return w.grant, w.behind
+	return w.grant, w.blockedBy
 }
 
-// Accept completes a grant: the waiter now has the lock.
+// Accept completes the grant of w. The caller of w now owns the holder, and w is outside.
 func (q *Queues) Accept(w *Waiter) {
 	s := q.lock(w.queue.key)
 	w.become(outside)
-	t := w.queue.unneeded()
+	sub := w.queue.unsubscribeIfEmpty()
 	s.mu.Unlock()
 	q.waiting.Add(-1)
-	release(t)
+	releaseSubscription(sub)
 }
 
-// Leave removes a waiter from the queue, whatever its state. It returns a grant that already arrived,
-// which the caller then owns, and nil otherwise.
+// Leave takes w out of its queue in any state. If w has already got the lock by a hand-off or a pass, Leave
+// returns the holder, and the caller has to release it. Otherwise Leave returns nil.
 func (q *Queues) Leave(w *Waiter, now time.Time) Holder {
 	s := q.lock(w.queue.key)
 	kq, grant := w.queue, w.grant
 	if w.inQueue() {
-		kq.quit(w)
+		kq.leave(w)
 	}
 	w.become(outside)
-	t := s.settle(kq, now)
+	sub := s.removeUnused(kq, now)
 	s.mu.Unlock()
 	q.waiting.Add(-1)
-	release(t)
+	releaseSubscription(sub)
 	return grant
 }
 
-// TakenSince reports whether the lock is known to have been taken while w waited. If a waiter of
-// its queue was refused, r and at are the refusal and its time. Otherwise a holder of this process had
-// the lock and does not share it with w.
+// TakenSince reports whether this process knows that another holder had the lock at some time since w
+// arrived. If Redis refused a waiter of the queue since then, r and at are the last refusal and its time.
+// Otherwise r is nil, and TakenSince reports whether a holder of this process kept a waiter out, or keeps w
+// out now.
 func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
 	if w.queue == nil {
 		return nil, at, false
@@ -195,9 +200,10 @@ func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
 	return r, at, taken || !w.queue.holders.admits(w.Shared)
 }
 
-// Unanswered reports whether Redis answered no attempt of other waiters since w arrived while no holder
-// of this process kept w out. The caller then does not know whether the lock is taken.
-func (q *Queues) Unanswered(w *Waiter) bool {
+// NoAnswerSince reports whether the caller of w cannot know if the lock is taken. This is so if an attempt
+// was under way when w arrived, Redis has answered no attempt since, and no holder of this process keeps w
+// out.
+func (q *Queues) NoAnswerSince(w *Waiter) bool {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	return w.queue.holders.admits(w.Shared) && w.queue.evidence.silentSince(w.Since)

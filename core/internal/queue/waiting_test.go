@@ -88,18 +88,18 @@ func TestQueues_Next_NewWaiter(t *testing.T) {
 	}{
 		{"free", func(*bench) {}, queue.Step{Attempt: true}},
 		{"behind another waiter", func(b *bench) { b.joined() }, queue.Step{}},
-		{"behind a holder", func(b *bench) { b.holds() }, queue.Step{Head: true, Behind: "f1"}},
-		{"behind both", func(b *bench) { b.holds(); b.joined() }, queue.Step{Behind: "f1"}},
+		{"behind a holder", func(b *bench) { b.holds() }, queue.Step{Head: true, BlockedBy: "f1"}},
+		{"behind both", func(b *bench) { b.holds(); b.joined() }, queue.Step{BlockedBy: "f1"}},
 		{"while another waiter is handed the lock", func(b *bench) {
 			h := b.holds()
 			b.joined()
 			b.chosen(h)
-		}, queue.Step{Head: true, Behind: "f1"}},
+		}, queue.Step{Head: true, BlockedBy: "f1"}},
 		{"after another waiter was handed the lock", func(b *bench) {
 			h := b.holds()
 			b.joined()
 			b.hands(h)
-		}, queue.Step{Head: true, Behind: "f2"}},
+		}, queue.Step{Head: true, BlockedBy: "f2"}},
 	} {
 		onBench(t, tt.name, queue.Config{}, func(t *testing.T, b *bench) {
 			tt.before(b)
@@ -119,14 +119,14 @@ func TestQueues_Next_OneAttemptForEachReason(t *testing.T) {
 	}{
 		{"nothing", func(*bench, *queue.Waiter) {}, false, false},
 		{"a poll", func(b *bench, w *queue.Waiter) { b.Poll(w) }, true, false},
-		{"a message", func(b *bench, _ *queue.Waiter) { b.Message("k", b.now) }, true, true},
-		{"a message about another key", func(b *bench, _ *queue.Waiter) { b.Message("other", b.now) }, false, false},
+		{"a message", func(b *bench, _ *queue.Waiter) { b.RecordMessage("k", b.now) }, true, true},
+		{"a message about another key", func(b *bench, _ *queue.Waiter) { b.RecordMessage("other", b.now) }, false, false},
 		{"a wake-up", func(b *bench, _ *queue.Waiter) { b.Wake("k", "") }, true, true},
 		{"a wake-up of another key", func(b *bench, _ *queue.Waiter) { b.Wake("other", "") }, false, false},
-		{"a look", func(b *bench, _ *queue.Waiter) { b.Look("k", ""); b.Look("other", "") }, false, true},
+		{"a look", func(b *bench, _ *queue.Waiter) { b.WakeToCheck("k", ""); b.WakeToCheck("other", "") }, false, true},
 		{"a holder that ends", func(b *bench, _ *queue.Waiter) {
 			h := b.holds()
-			b.Ended("k", h, queue.NoMessage, b.now)
+			b.RemoveHolder("k", h, queue.NoMessage, b.now)
 		}, true, true},
 		{"a waiter behind it that leaves", func(b *bench, _ *queue.Waiter) { b.Leave(b.joined(), b.now) }, false, false},
 	} {
@@ -234,7 +234,7 @@ func TestQueues_Move_BehindAHolder(t *testing.T) {
 
 // A refusal returns how often other callers came first since the move: by hand-offs past the waiter and by
 // refusals.
-func TestQueues_Refused_CountsPassedOver(t *testing.T) {
+func TestQueues_RecordRefusal_CountsPassedOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
@@ -246,19 +246,19 @@ func TestQueues_Refused_CountsPassedOver(t *testing.T) {
 	b.frees(h)
 	b.attempts(w)
 	for _, want := range []int{4, 5} {
-		if got := b.Refused(w, queue.Refusal{}, queue.Stranger, b.now); got != want {
+		if got := b.RecordRefusal(w, queue.Refusal{}, queue.Stranger, b.now); got != want {
 			t.Errorf("passed over %d times, want %d", got, want)
 		}
 	}
 	fresh := b.joined(several)
-	if got := b.Refused(fresh, queue.Refusal{}, queue.Stranger, b.now); got != 0 {
+	if got := b.RecordRefusal(fresh, queue.Refusal{}, queue.Stranger, b.now); got != 0 {
 		t.Errorf("a waiter that has not moved was passed over %d times", got)
 	}
 }
 
-// A waiter that takes nothing to hold lets the next one attempt and leaves no trace. A waiter in a lane does
-// not wait for another one.
-func TestQueues_Served(t *testing.T) {
+// A waiter that succeeds without a holder wakes the next waiter and leaves nothing in the queue. A waiter in a
+// lane does not wait for another waiter.
+func TestQueues_RecordSuccess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	first, second, third := b.joined(shared), b.joined(shared), b.joined(shared)
@@ -267,10 +267,10 @@ func TestQueues_Served(t *testing.T) {
 	b.Wake("k", "")
 	for _, w := range []*queue.Waiter{first, second, third} {
 		b.attempts(w)
-		if !b.Waited("k") {
+		if !b.HasWaiters("k") {
 			t.Error("got no waiter")
 		}
-		b.Served(w, b.now)
+		b.RecordSuccess(w, b.now)
 	}
 	b.wantEmpty()
 	var lanes []*queue.Waiter
@@ -284,36 +284,36 @@ func TestQueues_Served(t *testing.T) {
 		b.attempts(w)
 	}
 	for _, w := range lanes {
-		b.Served(w, b.now)
+		b.RecordSuccess(w, b.now)
 	}
 	b.wantEmpty()
-	if b.Waited("k") {
+	if b.HasWaiters("k") {
 		t.Error("a caller waits")
 	}
 }
 
-// Granted only checks for a grant and is not an attempt: a due waiter stays due, and no attempt counts as
+// GrantOf only checks for a grant and is not an attempt. A due waiter stays due, and no attempt counts as
 // unanswered.
-func TestQueues_Granted_ChangesNothing(t *testing.T) {
+func TestQueues_GrantOf_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	w := b.joined()
 	b.pass(ms)
-	if grant, _ := b.Granted(w); grant != nil {
+	if grant, _ := b.GrantOf(w); grant != nil {
 		t.Errorf("got the grant %v", grant)
 	}
 	if !b.Due(w) {
 		t.Error("the waiter is not due any more")
 	}
 	b.pass(ms)
-	if later := b.joined(); b.Unanswered(later) {
+	if later := b.joined(); b.NoAnswerSince(later) {
 		t.Error("an attempt counts as unanswered")
 	}
 	b.refused(w)
 	h, _ := b.takes(nil)
 	to := &holder{field: "to"}
-	b.Handed(b.chosen(h), h, to, b.now)
-	if grant, from := b.Granted(w); grant != queue.Holder(to) || from != h.field {
+	b.CompleteHandOff(b.chosen(h), h, to, b.now)
+	if grant, from := b.GrantOf(w); grant != queue.Holder(to) || from != h.field {
 		t.Errorf("got the grant %v from %q, want %v from %q", grant, from, to, h.field)
 	}
 	b.granted(w, to)
@@ -329,7 +329,7 @@ func TestWaiter_Reusable(t *testing.T) {
 	if next, _ := b.takes(w); w.Reusable() {
 		t.Error("a waiter is reusable during a hand-off")
 	} else {
-		b.NotHanded(w, b.now)
+		b.CancelHandOff(w, b.now)
 		b.frees(next)
 	}
 	alone := b.joined()
@@ -340,23 +340,23 @@ func TestWaiter_Reusable(t *testing.T) {
 }
 
 // A waiter can see which holder it waits for and which holder gave it the lock.
-func TestQueues_Next_Behind(t *testing.T) {
+func TestQueues_Next_BlockedBy(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h := b.holds()
 	first, second := b.joined(), b.joined()
 	for _, w := range []*queue.Waiter{first, second} {
-		wantSame(t, "behind", b.rests(w).Behind, "f1")
+		wantSame(t, "behind", b.rests(w).BlockedBy, "f1")
 	}
 	b.chosen(h)
 	next := &holder{field: "next"}
-	b.Handed(first, h, next, b.now)
-	if got := b.Next(first, b.now); got.Behind != "f1" {
-		t.Errorf("got the lock from %q, want f1", got.Behind)
+	b.CompleteHandOff(first, h, next, b.now)
+	if got := b.Next(first, b.now); got.BlockedBy != "f1" {
+		t.Errorf("got the lock from %q, want f1", got.BlockedBy)
 	}
 	b.Accept(first)
-	wantSame(t, "behind", b.rests(second).Behind, "next")
-	b.Ended("k", next, queue.NoMessage, b.now)
+	wantSame(t, "behind", b.rests(second).BlockedBy, "next")
+	b.RemoveHolder("k", next, queue.NoMessage, b.now)
 	b.attempts(second)
-	wantSame(t, "behind", b.rests(second).Behind, "next")
+	wantSame(t, "behind", b.rests(second).BlockedBy, "next")
 }
