@@ -52,7 +52,7 @@ func newClient(cfg config) *Client {
 // startOn sets the store and starts the background work.
 func (c *Client) startOn(store *redisstore.Store) {
 	c.store, c.kinds, c.oneScript = store, store.Kinds(), store.SameSlot
-	c.sender = &resend.Sender{Timeout: c.cfg.backendTimeout, Closing: c.closing, Ended: c.life.Done(), GaveUp: store.GaveUp}
+	c.sender = &resend.Sender{Timeout: c.cfg.backendTimeout, Closing: c.closing, Ended: c.life.Done(), ReportSilence: store.RecordTimeout}
 	c.watchdog = lease.NewWatchdog(lease.Config{
 		Start: time.Now(), TTL: c.cfg.watchdog, Timeout: c.cfg.renewTimeout(), Landing: reaper.SettleTime,
 		Renewer: store, Spawn: c.spawn, Over: failure.LeaseExpired, Gone: failure.NotMine,
@@ -74,8 +74,8 @@ func (c *Client) connect() {
 	c.acquirer = acquire.New(acquire.Config{
 		Redis: c.store, Sender: c.sender, Queues: c.queues, Wakeups: c.wakeups, Graves: c.reaper, Holdings: c.holdings, Operations: c.counter,
 		Service: c.service, NextField: c.id.NextField, FailFast: c.failFast,
-		OneScript: func(keys []string) bool { return c.oneScript(keys) },
-		Carried:   c.carriers.carried, Lost: c.carriers.lost, Tried: c.availability.record,
+		OneScript:   func(keys []string) bool { return c.oneScript(keys) },
+		FindCarried: c.carriers.carried, FindLoss: c.carriers.lost, AfterAcquire: c.availability.record,
 	})
 }
 

@@ -108,7 +108,7 @@ func (c *carriers) along(ctx context.Context, key string, kind *redisstore.Kind)
 	outermost = ctx
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		outermost = h.parent //nolint:fatcontext // found, not created
-		o := h.hold.handle.Hold.Holder(c.holdings, key)
+		o := h.hold.handle.Hold.HolderOf(c.holdings, key)
 		if o != nil && o.Kind() == kind {
 			return o, outermost
 		}

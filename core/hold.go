@@ -194,7 +194,7 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 		return &next.ctx, next
 	}
 	next.bind(parent)
-	old.Moved(to)
+	old.CompleteMove(to)
 	next.watch()
 	return &next.ctx, next
 }

@@ -56,7 +56,7 @@ func (r *rooms) open(cfg *config, life *lifetime) {
 		Cleared: func(key string) { r.queues.Wake(key, "") },
 		Spawn:   life.spawn,
 	})
-	r.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{r}, Woken: r.woken, Spawn: life.spawn})
+	r.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{r}, Notify: r.woken, Spawn: life.spawn})
 }
 
 // storeConfig returns the configuration of the store.
@@ -103,9 +103,9 @@ func (r *rooms) woken(about wakeup.Topic, why wakeup.Reason) {
 			r.holdings.Doubt(r.queues.Holders(key))
 		}
 	case why == wakeup.Message:
-		r.holdings.Hint(r.queues.RecordMessage(key, time.Now()))
+		r.holdings.HandleMessage(r.queues.RecordMessage(key, time.Now()))
 	case why == wakeup.Confirmed:
-		r.holdings.Hint(r.queues.RecordConfirmation(key, time.Now()))
+		r.holdings.HandleMessage(r.queues.RecordConfirmation(key, time.Now()))
 	default:
 		r.queues.Wake(key, "")
 	}

@@ -29,9 +29,9 @@ func (a *Acquisition) Reusable() bool {
 func (a *Acquisition) Acquire(ctx context.Context) ([]*holding.Holder, error) {
 	holders, err := a.take(ctx)
 	if err != nil {
-		err = cmp.Or(a.Acquirer.Lost(ctx, a.Wish.Keys), err) // a loss is the error, even if another error was found first
+		err = cmp.Or(a.Acquirer.FindLoss(ctx, a.Wish.Keys), err) // a loss is the error, even if another error was found first
 	}
-	a.Acquirer.Tried(ctx, a.Wish.Keys[0], a.Report.Start, err)
+	a.Acquirer.AfterAcquire(ctx, a.Wish.Keys[0], a.Report.Start, err)
 	return holders, err
 }
 
@@ -40,14 +40,14 @@ func (a *Acquisition) take(ctx context.Context) ([]*holding.Holder, error) {
 	if ctx.Err() != nil {
 		return nil, &BusyError{Key: keys[0], Cause: failure.Ended(ctx)}
 	}
-	now, err := a.reach(ctx)
+	now, err := a.awaitCluster(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(keys) > 1 {
 		return in.takeSeveral(ctx, &a.Wish, &a.Report)
 	}
-	again, under, err := in.Carried(ctx, keys[0], &a.Wish)
+	again, under, err := in.FindCarried(ctx, keys[0], &a.Wish)
 	switch {
 	case err != nil:
 		return nil, err
@@ -66,7 +66,7 @@ func (a *Acquisition) take(ctx context.Context) ([]*holding.Holder, error) {
 		return nil, nil
 	}
 	got.Watch(a.Wish.Renewed, a.first.now)
-	return got.Alone(), nil
+	return got.AsSlice(), nil
 }
 
 // reenter adds a hold to the holder of the only key.
@@ -75,11 +75,11 @@ func (a *Acquisition) reenter(ctx context.Context, o *holding.Holder) ([]*holdin
 		return nil, err
 	}
 	a.Report.Reentered, a.Report.Acquired, a.Report.Field, a.Report.Token = true, time.Now(), o.Field(), o.Token()
-	return o.Alone(), nil
+	return o.AsSlice(), nil
 }
 
-// reach waits until a Cluster has answered once, which may take a while. It returns the time after that.
-func (a *Acquisition) reach(ctx context.Context) (now time.Time, err error) {
+// awaitCluster waits until a Cluster has answered once, which may take a while. It returns the time after that.
+func (a *Acquisition) awaitCluster(ctx context.Context) (now time.Time, err error) {
 	in, start := a.Acquirer, a.Report.Start
 	if in.Redis.Reached() {
 		return start, nil

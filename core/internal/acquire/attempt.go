@@ -78,7 +78,7 @@ type attempt struct {
 type state uint8
 
 const (
-	alone state = iota
+	unqueued state = iota
 	joining
 	queued
 	sending
@@ -86,7 +86,7 @@ const (
 	resting
 	preparing
 	ending
-	over
+	done
 )
 
 // keyGroup holds the state of an attempt at several keys.
@@ -153,15 +153,15 @@ func (a *attempt) run(ctx context.Context) (*holding.Holder, error) {
 	}
 	a.state = joining
 	if !a.wish.MayWait() || a.wish.under != nil || a.wish.Kind.Shares == redisstore.Limited && !a.in.Queues.HasWaiters(a.key) {
-		a.state = alone
+		a.state = unqueued
 	}
 	defer a.stopTimer()
 	defer func() {
-		if a.state != over { // an error, or a hook that ended the goroutine
+		if a.state != done { // an error, or a hook that ended the goroutine
 			a.leaveQueue()
 		}
 	}()
-	for a.state != over {
+	for a.state != done {
 		if err := a.step(ctx); err != nil {
 			return nil, err
 		}
@@ -172,22 +172,22 @@ func (a *attempt) run(ctx context.Context) (*holding.Holder, error) {
 // step goes from the present state to the next one.
 func (a *attempt) step(ctx context.Context) error {
 	switch a.state {
-	case alone:
+	case unqueued:
 		return a.tryAlone(ctx)
 	case joining:
 		return a.join(ctx)
 	case queued:
-		return a.look(ctx)
+		return a.askQueue(ctx)
 	case sending:
 		return a.tryInTurn(ctx)
 	case blocked:
 		return a.plan(ctx)
 	case resting:
-		return a.rest(ctx)
+		return a.sleep(ctx)
 	case preparing:
 		return a.prepareOutside(ctx)
 	case ending:
-		return a.lookAgain(ctx)
+		return a.endWait(ctx)
 	default:
 		return nil
 	}
@@ -203,11 +203,11 @@ func (a *attempt) tryAlone(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !g.refused():
-		a.got, a.state = a.openHolder(g), over
+		a.got, a.state = a.openHolder(g), done
 		return nil
 	case a.wish.under != nil:
-		return a.reentryError(ctx, a.wish.under.Overtaken())
-	case !a.wish.MayWait(), a.timeOver():
+		return a.reentryError(ctx, a.wish.under.LoseOnRefusal())
+	case !a.wish.MayWait(), a.timedOut():
 		return a.busyError(nil)
 	default:
 		a.state = joining
@@ -244,14 +244,14 @@ func (a *attempt) queueWish(ctx context.Context) queue.Wish {
 	}
 }
 
-// look asks the queue what to do.
-func (a *attempt) look(ctx context.Context) error {
+// askQueue asks the queue what to do.
+func (a *attempt) askQueue(ctx context.Context) error {
 	a.todo = a.in.Queues.Next(a.waiter, a.now)
 	switch {
 	case a.todo.Grant != nil && ctx.Err() != nil:
 		return a.busyError(failure.Ended(ctx)) // leaving the queue passes the grant on
 	case a.todo.Grant != nil:
-		a.accept(a.todo.Grant, a.todo.BlockedBy)
+		a.acceptGrant(a.todo.Grant, a.todo.BlockedBy)
 	case a.todo.Err != nil:
 		return NotQueued(a.todo.Err, a.key, a.wish.Kind)
 	case a.todo.Attempt:
@@ -272,15 +272,15 @@ func (a *attempt) tryInTurn(ctx context.Context) error {
 		return err
 	}
 	if !g.refused() {
-		a.take(a.openHolder(g))
+		a.receive(a.openHolder(g))
 		return nil
 	}
 	a.state = blocked
-	return a.stay(ctx)
+	return a.handleRefusal(ctx)
 }
 
-// stay waits on after a refusal, in the queue of the taken key.
-func (a *attempt) stay(ctx context.Context) error {
+// handleRefusal waits on after a refusal, in the queue of the taken key.
+func (a *attempt) handleRefusal(ctx context.Context) error {
 	queues := a.in.Queues
 	if a.waiter.Key() != a.key {
 		if err := queues.Move(a.waiter, a.key, a.now); err != nil {
@@ -291,7 +291,7 @@ func (a *attempt) stay(ctx context.Context) error {
 	if passedOver := a.group.passedOver; passedOver != nil && passedOver(passed) {
 		return errPassedOver
 	}
-	a.listen(ctx)
+	a.subscribe(ctx)
 	return nil
 }
 
@@ -304,7 +304,7 @@ func (a *attempt) plan(ctx context.Context) error {
 		return nil
 	}
 	if a.todo.Subscribe {
-		a.listen(ctx)
+		a.subscribe(ctx)
 	}
 	if a.state = resting; a.todo.Attempt {
 		a.state = queued // a grant may have come since the attempt
@@ -312,8 +312,8 @@ func (a *attempt) plan(ctx context.Context) error {
 	return nil
 }
 
-// listen subscribes to the messages of the lock, if the kind has messages and no caller of this client listens yet.
-func (a *attempt) listen(ctx context.Context) {
+// subscribe subscribes to the messages of the lock, if the kind has messages and no caller of this client listens yet.
+func (a *attempt) subscribe(ctx context.Context) {
 	if a.listenField != a.place.taken {
 		a.listenField = a.place.taken
 		a.in.Queues.Unsubscribe(a.waiter)
@@ -324,8 +324,8 @@ func (a *attempt) listen(ctx context.Context) {
 	}
 }
 
-// rest sleeps until the waiter is signaled, has to poll, or runs out of time.
-func (a *attempt) rest(ctx context.Context) error {
+// sleep sleeps until the waiter is signaled, has to poll, or runs out of time.
+func (a *attempt) sleep(ctx context.Context) error {
 	if a.timer == nil {
 		a.recordQueued(a.todo.BlockedBy)
 		a.timer = time.NewTimer(a.sleepTime())
@@ -336,7 +336,7 @@ func (a *attempt) rest(ctx context.Context) error {
 	case <-a.waiter.Signal():
 		a.now, a.state = time.Now(), queued
 	case <-a.timer.C:
-		if a.now = time.Now(); a.timeOver() || a.patience.ended(a.now) {
+		if a.now = time.Now(); a.timedOut() || a.patience.ended(a.now) {
 			a.state = ending
 			return nil
 		}
@@ -398,20 +398,20 @@ func (a *attempt) prepare(ctx context.Context) error {
 		return err
 	case a.in.Service.Err() != nil:
 		return failure.Closed
-	case a.timeOver():
+	case a.timedOut():
 		return a.busyError(nil)
 	default:
 		return nil
 	}
 }
 
-// lookAgain ends the wait, unless a grant arrived at the last moment.
-func (a *attempt) lookAgain(ctx context.Context) error {
+// endWait ends the wait, unless a grant arrived at the last moment.
+func (a *attempt) endWait(ctx context.Context) error {
 	if grant, from := a.in.Queues.GrantOf(a.waiter); grant != nil && ctx.Err() == nil {
-		a.accept(grant, from)
+		a.acceptGrant(grant, from)
 		return nil
 	}
-	if !a.timeOver() {
+	if !a.timedOut() {
 		return errGaveUp
 	}
 	if err := a.in.FailFast(ctx, a.key); err != nil {
@@ -423,22 +423,22 @@ func (a *attempt) lookAgain(ctx context.Context) error {
 	return a.busyError(nil)
 }
 
-// accept takes the lock that a release of this client has given to the waiter.
-func (a *attempt) accept(grant queue.Holder, from string) {
+// acceptGrant takes the lock that a release of this client has given to the waiter.
+func (a *attempt) acceptGrant(grant queue.Holder, from string) {
 	a.in.Queues.Accept(a.waiter)
 	a.report.HandedOff, a.report.BlockedBy = true, from
-	a.take(holding.Of(grant))
+	a.receive(holding.AsHolder(grant))
 }
 
 // take ends the wait with a holder. If the lease of the holder has already expired, take passes the lock on, and
 // the wait begins again.
-func (a *attempt) take(o *holding.Holder) {
+func (a *attempt) receive(o *holding.Holder) {
 	a.waiter = nil
 	if o.Alive(a.now) {
-		a.got, a.state = o, over
+		a.got, a.state = o, done
 		return
 	}
-	a.in.Holdings.PassOn(o)
+	a.in.Holdings.ReleaseInBackground(o)
 	a.state = joining
 }
 
@@ -448,7 +448,7 @@ func (a *attempt) leaveQueue() {
 		return
 	}
 	if grant := a.in.Queues.Leave(a.waiter, time.Now()); grant != nil {
-		a.in.Holdings.PassOn(holding.Of(grant))
+		a.in.Holdings.ReleaseInBackground(holding.AsHolder(grant))
 	}
 	a.waiter = nil
 }
@@ -489,11 +489,11 @@ func (a *attempt) wantedKeys() []string {
 	return []string{a.key}
 }
 
-// timeOver reports whether the wait time has ended.
-func (a *attempt) timeOver() bool { return !a.until.IsZero() && !a.now.Before(a.until) }
+// timedOut reports whether the wait time has ended.
+func (a *attempt) timedOut() bool { return !a.until.IsZero() && !a.now.Before(a.until) }
 
 // cutShort reports whether the end of the wait time cut the last command short.
-func (a *attempt) cutShort() bool { return a.cut && a.timeOver() }
+func (a *attempt) cutShort() bool { return a.cut && a.timedOut() }
 
 // knownTaken reports whether Redis refused the lock while this attempt waited, to this attempt or to another waiter
 // of this client.
@@ -607,7 +607,7 @@ func (in *Acquirer) reenter(ctx context.Context, o *holding.Holder, w *Wish, rep
 	final, err := o.Reenter(ctx, holding.Entry{
 		Span: a.span(), Lease: w.Lease, Renewed: w.Renewed,
 		Valid: func() bool {
-			again, _, _ := in.Carried(ctx, o.Key(), w) //nolint:errcheck // an error also means that ctx does not carry this holder
+			again, _, _ := in.FindCarried(ctx, o.Key(), w) //nolint:errcheck // an error also means that ctx does not carry this holder
 			return again == o
 		},
 	})

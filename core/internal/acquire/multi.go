@@ -19,7 +19,7 @@ func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([
 	var wanted []string
 	for i, key := range w.Keys {
 		var err error
-		if holders[i], _, err = in.Carried(ctx, key, w); err != nil {
+		if holders[i], _, err = in.FindCarried(ctx, key, w); err != nil {
 			return nil, err
 		}
 		if holders[i] == nil {
@@ -254,7 +254,7 @@ func (m *multi) attempt(index int) *attempt {
 
 // run runs one attempt. The watchdog watches the keys that it gets from then on.
 func (m *multi) run(ctx context.Context, a *attempt) error {
-	if m.last != nil && m.wish.Wait > 0 && a.timeOver() {
+	if m.last != nil && m.wish.Wait > 0 && a.timedOut() {
 		return m.last.busyError(nil)
 	}
 	o, err := a.run(ctx)
@@ -296,7 +296,7 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 		return a.busyError(failure.Ended(ctx))
 	case errors.Is(err, failure.Unavailable):
 		return err
-	case a.timeOver():
+	case a.timedOut():
 		return a.busyError(failure.Mention(err))
 	default:
 		return errGaveUp

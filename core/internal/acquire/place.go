@@ -80,7 +80,7 @@ func (a *attempt) leavePlace() {
 
 // sleepInPlace returns the sleep of a waiter with a place.
 func (a *attempt) sleepInPlace(todo queue.Step) time.Duration {
-	hears, before := !todo.NoMessages, a.before()
+	hears, before := !todo.NoMessages, a.waitersBefore()
 	if before > 0 {
 		todo.NoMessages, todo.Sleep = false, 0 // it can wait
 	}
@@ -94,8 +94,8 @@ func (a *attempt) sleepInPlace(todo queue.Step) time.Duration {
 	return atMost(todo.Sleep, min(jitter.Of(interval), a.untilConfirmed(hears, before)))
 }
 
-// before returns how many waiters were before the attempt in Redis at its last refusal; 0 if it had none.
-func (a *attempt) before() int {
+// waitersBefore returns how many waiters were waitersBefore the attempt in Redis at its last refusal; 0 if it had none.
+func (a *attempt) waitersBefore() int {
 	if a.refusal.Refusal == nil {
 		return 0
 	}

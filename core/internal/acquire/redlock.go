@@ -70,14 +70,14 @@ func (r *Redlock) Acquire(ctx context.Context) (got []*holding.Holder, err error
 		defer context.AfterFunc(m.Acquirer.Service, cancel)() //nolint:gocritic // at the end of all: there are few
 	}
 	r.first = leading.Acquirer.attempt(wish.Keys[0], &wish, &r.Report, r.Report.Start)
-	r.begin(ctx)
+	r.chooseMembers(ctx)
 	again := true
 	if r.at != nil {
 		err = r.first.prepare(ctx)
 		again = err == nil
 	}
 	for inHand, backOff := time.Millisecond, firstBackOff; again; {
-		r.round(inTime)
+		r.runRound(inTime)
 		if got, again, err = r.evaluate(); got != nil && ctx.Err() == nil {
 			r.sumUp(got)
 			return got, nil
@@ -101,7 +101,7 @@ func (r *Redlock) Acquire(ctx context.Context) (got []*holding.Holder, err error
 	if ctx.Err() != nil || err == nil {
 		err = r.busyError(failure.Ended(ctx))
 	}
-	return nil, cmp.Or(r.lost(ctx), err)
+	return nil, cmp.Or(r.loss(ctx), err)
 }
 
 // busyError returns the error of an acquisition that did not get the lock on a majority of the servers.
@@ -115,9 +115,9 @@ func (r *Redlock) busyError(cause error) error {
 
 // begin chooses the members to re-enter if ctx carries the lock on a majority. Otherwise it chooses where to wait first:
 // at a server where callers of this process hold or want the lock.
-func (r *Redlock) begin(ctx context.Context) {
+func (r *Redlock) chooseMembers(ctx context.Context) {
 	carried := slices.DeleteFunc(slices.Clone(r.members), func(m *member) bool {
-		again, under, err := m.Acquirer.Carried(ctx, m.Wish.Keys[0], &m.Wish)
+		again, under, err := m.Acquirer.FindCarried(ctx, m.Wish.Keys[0], &m.Wish)
 		return again == nil && under == nil && err == nil
 	})
 	wanted := slices.IndexFunc(r.members, func(m *member) bool { return m.Acquirer.Queues.InUse(m.Wish.Keys[0]) })
@@ -128,8 +128,8 @@ func (r *Redlock) begin(ctx context.Context) {
 	}
 }
 
-// round waits at one server and then asks the servers that have not granted the lock yet.
-func (r *Redlock) round(ctx context.Context) {
+// runRound waits at one server and then asks the servers that have not granted the lock yet.
+func (r *Redlock) runRound(ctx context.Context) {
 	if r.at != nil && r.at.got == nil {
 		r.first.reportContention(0)
 		r.at.ask(ctx, true)
@@ -170,7 +170,7 @@ func (m *member) ask(ctx context.Context, wait bool) {
 	}
 	m.err = err
 	m.Wish.admitted = m.Wish.admitted || wait
-	in.Tried(ctx, wish.Keys[0], m.Report.Start, err)
+	in.AfterAcquire(ctx, wish.Keys[0], m.Report.Start, err)
 }
 
 // evaluate evaluates the answers. It returns the holders of a majority whose leases last, an error, or whether to ask
@@ -193,7 +193,7 @@ func (r *Redlock) evaluate() (got []*holding.Holder, again bool, err error) {
 		}
 	}
 	switch {
-	case len(got) >= r.quorum && holding.Lasting(got, r.quorum, time.Now()):
+	case len(got) >= r.quorum && holding.EnoughLast(got, r.quorum, time.Now()):
 		return got, false, nil
 	case len(got) >= r.quorum:
 		return nil, false, failure.BecauseOf(errTooLate)
@@ -249,11 +249,11 @@ func (r *Redlock) sumUp(got []*holding.Holder) {
 	}
 }
 
-// lost returns the losses if ctx carries the lock and lost it on too many servers; otherwise nil.
-func (r *Redlock) lost(ctx context.Context) error {
+// loss returns the losses if ctx carries the lock and loss it on too many servers; otherwise nil.
+func (r *Redlock) loss(ctx context.Context) error {
 	losses := make([]error, len(r.members))
 	for i, m := range r.members {
-		losses[i] = m.Acquirer.Lost(ctx, m.Wish.Keys)
+		losses[i] = m.Acquirer.FindLoss(ctx, m.Wish.Keys)
 	}
 	return failure.JoinBeyond(len(r.members)-r.quorum, losses)
 }

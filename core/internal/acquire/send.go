@@ -90,7 +90,7 @@ func (a *attempt) sendOnce(ctx context.Context, limit time.Time) (g grant, again
 	case slices.Contains(a.ghosts, r.Holder):
 		a.loop.NotBefore = a.since.Add(clearingUp * a.in.Sender.Timeout)
 		return grant{}, true, errGhost
-	case a.behindGhost(r.Holder):
+	case a.waitsForGhost(r.Holder):
 		return grant{}, true, resend.ErrRefused
 	default:
 		a.recordRefusal((*queue.Refusal)(r))
@@ -185,7 +185,7 @@ func (a *attempt) decideRetry(ctx context.Context, err error, limit time.Time) (
 	switch {
 	case ctx.Err() != nil:
 		return false, a.stopError(ctx, failure.Ended(ctx))
-	case a.timeOver() && a.knownTaken():
+	case a.timedOut() && a.knownTaken():
 		return false, a.busyError(nil) // Redis answered a moment ago
 	case a.cutShort() && !a.wish.Kind.Shared() && a.in.Queues.Held(a.key, a.now):
 		return false, a.busyError(nil) // this client knows that without Redis
@@ -205,12 +205,12 @@ type ghost struct {
 	now   bool      // a ghost had the lock at the last refusal
 }
 
-// behindGhost reports whether an attempt that does not wait asks again because only a ghost has the lock. The reaper
+// waitsForGhost reports whether an attempt that does not wait asks again because only a ghost has the lock. The reaper
 // removes the ghost soon, so the lock is practically free. After pollInterval, the time within which a waiter finds a
 // free lock, the lock counts as taken. A Redlock that may wait asks again itself.
-func (a *attempt) behindGhost(holder string) bool {
+func (a *attempt) waitsForGhost(holder string) bool {
 	g, graves := &a.ghost, a.in.Graves
-	if a.wish.MayWait() || a.wish.asksAgain || !graves.Orphaned(holder) && !graves.WasOrphaned(holder) {
+	if a.wish.MayWait() || a.wish.asksAgain || !graves.IsOrphan(holder) && !graves.WasOrphan(holder) {
 		return false
 	}
 	if g.until.IsZero() {

@@ -30,9 +30,9 @@ type Redis interface {
 // Graves clears up the fields of commands without an answer.
 type Graves interface {
 	holding.Graves
-	// Orphaned and WasOrphaned report whether a field is being cleared up, or was just now.
-	Orphaned(field string) bool
-	WasOrphaned(field string) bool
+	// IsOrphan and WasOrphaned report whether a field is being cleared up, or was just now.
+	IsOrphan(field string) bool
+	WasOrphan(field string) bool
 }
 
 // Operations lists the operations on counts, such as semaphores, that Redis remembers.
@@ -58,13 +58,13 @@ type Config struct {
 	FailFast  func(ctx context.Context, key string) error // returns an error while the node of the key is known to be silent
 	OneScript func(keys []string) bool                    // reports whether one script may use all keys
 
-	// Carried decides what an acquisition does with a holder of the key that ctx carries: it re-enters the holder again,
+	// FindCarried decides what an acquisition does with a holder of the key that ctx carries: it re-enters the holder again,
 	// acquires the lock under the holder under, or fails, for example because a reader wants to write.
-	Carried func(ctx context.Context, key string, w *Wish) (again, under *holding.Holder, err error)
-	// Lost returns the loss of one of the keys that ctx carries; nil if none was lost.
-	Lost func(ctx context.Context, keys []string) error
-	// Tried is called at the end of an acquisition of a key that began at start.
-	Tried func(ctx context.Context, key string, start time.Time, err error)
+	FindCarried func(ctx context.Context, key string, w *Wish) (again, under *holding.Holder, err error)
+	// FindLoss returns the loss of one of the keys that ctx carries; nil if none was lost.
+	FindLoss func(ctx context.Context, keys []string) error
+	// AfterAcquire is called at the end of an acquisition of a key that began at start.
+	AfterAcquire func(ctx context.Context, key string, start time.Time, err error)
 }
 
 // Acquirer takes the locks of one client. It is safe for concurrent use.

@@ -27,7 +27,7 @@ func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	if err := o.in.FailFast(ctx, o.lease.Key); err != nil {
 		return true, err
 	}
-	span, err := o.operations.beginBy(ctx, e.Span, o.in.Sender.Timeout)
+	span, err := o.operations.beginWithin(ctx, e.Span, o.in.Sender.Timeout)
 	if err != nil {
 		return false, err
 	}
@@ -39,7 +39,7 @@ func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	if !e.Valid() {
 		return true, o.endCause() // released before this turn: the next caller may have the lock
 	}
-	count, err := o.announce()
+	count, err := o.addEntering()
 	if err != nil {
 		return true, err
 	}
@@ -55,7 +55,7 @@ func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 }
 
 // announce counts one more hold, which has not begun yet, and returns the new count.
-func (o *Holder) announce() (int, error) {
+func (o *Holder) addEntering() (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.lease.Held() {
@@ -114,7 +114,7 @@ func (o *Holder) tryAmend(ctx context.Context) bool {
 	case live && count > 0 && !silent && o.operations.yieldTo(cancel):
 		return o.amendOnce(amendCtx, count)
 	case live && count == 0:
-		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // no hold is left to get the error; freeNow leaves the rest to the reaper
+		_ = o.releaseLastNow(context.WithoutCancel(ctx)) //nolint:errcheck // no hold is left to get the error; freeNow leaves the rest to the reaper
 		return true
 	default:
 		return !live
@@ -127,7 +127,7 @@ func (o *Holder) amendOnce(ctx context.Context, count int) (done bool) {
 	call := o.in.Redis.Hold(now, o.lease.Claim, count, 0)
 	mine, _, err := call.Wait(ctx, o.in.Sender.CallLimit(now))
 	if err == nil {
-		_ = o.confirm(mine) //nolint:errcheck // confirm reports a loss to the holds
+		_ = o.checkMine(mine) //nolint:errcheck // confirm reports a loss to the holds
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -147,7 +147,7 @@ func (o *Holder) writeCount(ctx context.Context, count int, ttl time.Duration, s
 	if err != nil {
 		return got.Sent, err
 	}
-	return got.Sent, o.confirm(got.Answer)
+	return got.Sent, o.checkMine(got.Answer)
 }
 
 // Extend renews the whole lease of holders that each have one hold, which has not begun.
@@ -165,7 +165,7 @@ func Extend(ctx context.Context, holders []*Holder, ttl time.Duration, s resend.
 // before it were answered.
 func (o *Holder) beginOperation(ctx context.Context, asked time.Time) (now time.Time, s resend.Span, err error) {
 	sender := o.in.Sender
-	s, err = o.operations.beginBy(ctx, sender.Operation(asked), sender.Timeout)
+	s, err = o.operations.beginWithin(ctx, sender.Operation(asked), sender.Timeout)
 	if err != nil {
 		return asked, s, cmp.Or(o.lease.Loss(), failure.BecauseOf(err)) // if the lock was lost in this time, that is the outcome
 	}

@@ -171,8 +171,8 @@ func (h *Hold) Remaining(now time.Time) time.Duration {
 	return remaining(h.holders, h.needs, now)
 }
 
-// Lasting reports whether at least needs of the holders' leases last.
-func Lasting(holders []*Holder, needs int, now time.Time) bool {
+// EnoughLast reports whether at least needs of the holders' leases last.
+func EnoughLast(holders []*Holder, needs int, now time.Time) bool {
 	return remaining(holders, needs, now) > 0
 }
 
@@ -188,8 +188,8 @@ func remaining(holders []*Holder, needs int, now time.Time) time.Duration {
 	return left[len(left)-needs]
 }
 
-// Holder returns the holder of a key of a client, if the hold has such a holder and the holder has the lock.
-func (h *Hold) Holder(hs *Holdings, key string) *Holder {
+// HolderOf returns the holder of a key of a client, if the hold has such a holder and the holder has the lock.
+func (h *Hold) HolderOf(hs *Holdings, key string) *Holder {
 	if h.ended.Load() {
 		return nil
 	}
@@ -256,13 +256,13 @@ func (h *Hold) Move() (to *Hold, moved bool) {
 	return to, true
 }
 
-// Moved completes Move: to replaces the hold.
-func (h *Hold) Moved(to *Hold) {
+// CompleteMove completes Move: to replaces the hold.
+func (h *Hold) CompleteMove(to *Hold) {
 	to.renewed.Store(h.renewed.Swap(false))
 	for _, o := range to.holders {
 		o.replace(h, to)
 	}
-	h.finish(End{Moved: true, Remaining: h.left(time.Now())})
+	h.finish(End{Moved: true, Remaining: h.remainingToReport(time.Now())})
 	switch cause := to.Loss(); {
 	case cause == nil:
 	case h.fate.Load() != notOver: // the loss was already reported
@@ -273,8 +273,8 @@ func (h *Hold) Moved(to *Hold) {
 	}
 }
 
-// left returns the rest of the lease, for the report of the end of the hold. Without observers it returns 0.
-func (h *Hold) left(now time.Time) time.Duration {
+// remainingToReport returns the rest of the lease, for the report of the end of the hold. Without observers it returns 0.
+func (h *Hold) remainingToReport(now time.Time) time.Duration {
 	if h.observed == nil {
 		return 0
 	}

@@ -39,8 +39,8 @@ func (hs *Holdings) Open(claim redisstore.Claim, token int64, sent time.Time, tt
 	return o
 }
 
-// Alone returns a slice that contains only the holder. It does not allocate.
-func (o *Holder) Alone() []*Holder { return o.self[:] }
+// AsSlice returns a slice that contains only the holder. It does not allocate.
+func (o *Holder) AsSlice() []*Holder { return o.self[:] }
 
 // Lease returns the lease.
 func (o *Holder) Lease() *lease.Lease { return &o.lease }
@@ -93,15 +93,15 @@ func (o *Holder) countHolds() int {
 	return o.count()
 }
 
-// live returns the holds that have begun and not ended.
-func (o *Holder) live() []*Hold {
+// liveHolds returns the holds that have begun and not ended.
+func (o *Holder) liveHolds() []*Hold {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]*Hold(nil), o.holds...)
 }
 
-// since returns the time at which the first hold was acquired; zero without a hold.
-func (o *Holder) since() time.Time {
+// acquiredAt returns the time at which the first hold was acquired; zero without a hold.
+func (o *Holder) acquiredAt() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.holds) == 0 {
@@ -152,7 +152,7 @@ func (o *Holder) checkClock(now time.Time) {
 	if cause == nil {
 		return // it lasts, or was released
 	}
-	for _, h := range o.live() {
+	for _, h := range o.liveHolds() {
 		if h.Loss() != nil {
 			h.cancel(cause)
 		}
@@ -163,7 +163,7 @@ func (o *Holder) checkClock(now time.Time) {
 // unless a command without an answer may have raised the lease in Redis. In that case the reaper frees the lock, because
 // other callers would have to wait until that lease expires.
 func (o *Holder) Lost(error) {
-	for _, h := range o.live() {
+	for _, h := range o.liveHolds() {
 		if cause := h.Loss(); cause != nil {
 			h.lose(cause) // the cause of a hold with several leases joins the causes of all lost leases
 		}
@@ -176,17 +176,17 @@ func (o *Holder) Lost(error) {
 
 // Renewed notifies the Watchers of the holds. The lease calls it after every renewal.
 func (o *Holder) Renewed(err error, late time.Duration) {
-	for _, h := range o.live() {
+	for _, h := range o.liveHolds() {
 		h.collect()
 		h.home.Watcher.Renewed(h, err, late)
 	}
 }
 
-// Unanswered records a command of the holder that got no answer and may still be executed.
-func (o *Holder) Unanswered() { o.lease.Unanswered() }
+// RecordNoAnswer records a command of the holder that got no answer and may still be executed.
+func (o *Holder) RecordNoAnswer() { o.lease.RecordNoAnswer() }
 
-// Answered records that a command of the holder was answered in time.
-func (o *Holder) Answered() { o.operations.recordAnswer() }
+// RecordAnswer records that a command of the holder was answered in time.
+func (o *Holder) RecordAnswer() { o.operations.recordAnswer() }
 
 // relinquish makes the reaper free the lock if Redis still has it.
 func (o *Holder) relinquish() {
@@ -209,7 +209,7 @@ func (o *Holder) endCause() error {
 
 // confirm handles the answer of a script that looked for the field of the holder. If the field is missing, the lock is
 // lost.
-func (o *Holder) confirm(mine bool) error {
+func (o *Holder) checkMine(mine bool) error {
 	if !mine {
 		o.lease.Lose(failure.NotMine)
 		return failure.NotMine
@@ -217,10 +217,10 @@ func (o *Holder) confirm(mine bool) error {
 	return nil
 }
 
-// Overtaken records that Redis refused the lock to a caller to which this holder gave it. It returns how the holder
+// LoseOnRefusal records that Redis refused the lock to a caller to which this holder gave it. It returns how the holder
 // ended: it was released in between, or it is lost.
-func (o *Holder) Overtaken() error {
-	_ = o.confirm(false) //nolint:errcheck // the cause says more
+func (o *Holder) LoseOnRefusal() error {
+	_ = o.checkMine(false) //nolint:errcheck // the cause says more
 	return o.endCause()
 }
 

@@ -19,7 +19,7 @@ import (
 func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	now := time.Now()
 	h.CheckClock(now)
-	left := h.left(now) // read before endAll begins the release of the leases
+	left := h.remainingToReport(now) // read before endAll begins the release of the leases
 	if err := h.endAll(); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	h.unwatch()
 	h.stopRenewal()
 	ctx = context.WithoutCancel(ctx)
-	err := h.end(func(o *Holder) error { return o.leave(ctx, d, now) })
+	err := h.endEach(func(o *Holder) error { return o.leave(ctx, d, now) })
 	h.loseOnRelease(err)
 	h.finish(End{Left: true, Remaining: left, Err: err})
 	return err
@@ -84,7 +84,7 @@ func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) erro
 	o.in.underWay.begin()
 	defer o.in.underWay.end()
 	o.expectEcho(o.lease.Left(now), d) // the deferred leaveQueue completes this
-	left, err := o.mark(ctx, d, span)
+	left, err := o.turnIntoMarker(ctx, d, span)
 	switch now := time.Now(); {
 	case err != nil:
 		return err
@@ -102,12 +102,12 @@ func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) erro
 // errUnconfirmed means that when Redis first answered, both the lease and the marker had already expired.
 const errUnconfirmed = failure.Text("the lease and the marker had expired before redis answered")
 
-// mark turns the holder into a marker with another field, so that no command of the holder can prolong the marker. If
+// turnIntoMarker turns the holder into a marker with another field, so that no command of the holder can prolong the marker. If
 // Redis refuses a new field, for instance because it is out of memory, the marker keeps the old field.
-func (o *Holder) mark(ctx context.Context, d time.Duration, s resend.Span) (resend.Result[redisstore.Change], error) {
+func (o *Holder) turnIntoMarker(ctx context.Context, d time.Duration, s resend.Span) (resend.Result[redisstore.Change], error) {
 	marker := o.in.NextField(o.lease.Kind)
 	passed, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
-		Key: o.lease.Key, Span: s, Subject: o, Counts: acceptLateChange,
+		Key: o.lease.Key, Span: s, Subject: o, AcceptLate: acceptLateChange,
 	}, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return o.in.Redis.HandOff(now, o.lease.Claim, marker, redisstore.Terms{Lease: d})
 	})

@@ -56,9 +56,9 @@ func (t *operations) begin(ctx context.Context) error {
 	}
 }
 
-// beginBy calls begin with a time limit. It returns the limits of the operation: those in s, or, if no operation of this
+// beginWithin calls begin with a time limit. It returns the limits of the operation: those in s, or, if no operation of this
 // holder was answered while it waited, the rest of one backend timeout. Its error is errNoTurn, or an error of ctx.
-func (t *operations) beginBy(ctx context.Context, s resend.Span, timeout time.Duration) (resend.Span, error) {
+func (t *operations) beginWithin(ctx context.Context, s resend.Span, timeout time.Duration) (resend.Span, error) {
 	turn := t.requestTurn()
 	if turn == nil {
 		return s, nil

@@ -99,13 +99,13 @@ func (o *Holder) setLease(ctx context.Context, left, ttl time.Duration, s resend
 		return o.in.Redis.Refresh(now, o.lease.Claim, ttl)
 	})
 	if got.Doubt {
-		o.lease.BelieveAtMost(ttl)
+		o.lease.LimitTrust(ttl)
 	}
 	if falls {
 		o.echoSent(got.Answer)
 	}
 	if err == nil && !lease.Expired(got.Sent, ttl, time.Now()) { // an expired lease has had its effect
-		err = o.confirm(got.Answer.Mine)
+		err = o.checkMine(got.Answer.Mine)
 	}
 	o.recordLease(got.Sent, ttl, err)
 	return err

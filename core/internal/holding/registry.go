@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Of returns the Holder that this package gave to a queue or to a lease.
-func Of(h any) *Holder {
+// AsHolder returns the Holder that this package gave to a queue or to a lease.
+func AsHolder(h any) *Holder {
 	return h.(*Holder) //nolint:errcheck,forcetypeassert // no other type is given
 }
 
@@ -23,7 +23,7 @@ func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.T
 		granted.Under = under
 	}
 	for _, before := range hs.Queues.RecordGrant(o.lease.Key, w, granted, now) {
-		if replaced := Of(before.Holder); before.Gone {
+		if replaced := AsHolder(before.Holder); before.Gone {
 			replaced.lease.Lose(failure.NotMine)
 		} else {
 			replaced.lease.Doubt()
@@ -34,14 +34,14 @@ func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.T
 // Doubt asks Redis in the background whether holders of this client still have their lock.
 func (hs *Holdings) Doubt(holders []queue.Holder) {
 	for _, h := range holders {
-		Of(h).lease.Doubt()
+		AsHolder(h).lease.Doubt()
 	}
 }
 
-// Hint handles a message on the channel of a lock. It calls Doubt, except for a semaphore, where the message
+// HandleMessage handles a message on the channel of a lock. It calls Doubt, except for a semaphore, where the message
 // only means that one more permit is free.
-func (hs *Holdings) Hint(holders []queue.Holder) {
-	if len(holders) > 0 && Of(holders[0]).lease.Kind.Shares != redisstore.Limited {
+func (hs *Holdings) HandleMessage(holders []queue.Holder) {
+	if len(holders) > 0 && AsHolder(holders[0]).lease.Kind.Shares != redisstore.Limited {
 		hs.Doubt(holders)
 	}
 }
@@ -52,7 +52,7 @@ func (hs *Holdings) Hint(holders []queue.Holder) {
 func (hs *Holdings) Blocking(key, blockedBy string) (field string, own bool) {
 	known := blockedBy == "" || strings.HasPrefix(blockedBy, hs.ClientID+":")
 	for _, h := range hs.Queues.Holders(key) {
-		if o := Of(h); o.Lasts(time.Now()) && (known || o.lease.Kind.Shared()) {
+		if o := AsHolder(h); o.Lasts(time.Now()) && (known || o.lease.Kind.Shared()) {
 			return o.Field(), true
 		}
 	}
@@ -63,7 +63,7 @@ func (hs *Holdings) Blocking(key, blockedBy string) (field string, own bool) {
 func (hs *Holdings) List() (list []*Hold) {
 	seen := make(map[*Hold]bool)
 	for _, l := range hs.Watchdog.Leases() {
-		for _, h := range Of(l.Holder()).live() {
+		for _, h := range AsHolder(l.Holder()).liveHolds() {
 			if !seen[h] {
 				seen[h] = true
 				list = append(list, h)
@@ -76,7 +76,7 @@ func (hs *Holdings) List() (list []*Hold) {
 // Oldest returns the time at which the oldest hold was acquired. It is zero without a hold.
 func (hs *Holdings) Oldest() (oldest time.Time) {
 	for _, l := range hs.Watchdog.Leases() {
-		at := Of(l.Holder()).since()
+		at := AsHolder(l.Holder()).acquiredAt()
 		if oldest.IsZero() || !at.IsZero() && at.Before(oldest) {
 			oldest = at
 		}

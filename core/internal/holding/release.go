@@ -28,7 +28,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	h.unwatch()
 	h.stopRenewal()
-	left := h.left(now)
+	left := h.remainingToReport(now)
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -44,7 +44,7 @@ func (h *Hold) release(ctx context.Context, now time.Time) (handed bool, err err
 		return h.holders[0].release(ctx, h, now)
 	}
 	var handOffs atomic.Int32
-	err = h.end(func(o *Holder) error {
+	err = h.endEach(func(o *Holder) error {
 		handed, err := o.release(ctx, h, now)
 		if handed {
 			handOffs.Add(1)
@@ -56,7 +56,7 @@ func (h *Hold) release(ctx context.Context, now time.Time) (handed bool, err err
 
 // end calls do, which ends the hold at one holder, for all holders. A Redlock needs only a majority of its holders, so
 // the loss of the others is not an error.
-func (h *Hold) end(do func(o *Holder) error) error {
+func (h *Hold) endEach(do func(o *Holder) error) error {
 	errs := forEach(h.holders, do)
 	spare := len(errs) - h.needs
 	left := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, failure.Lost) })
@@ -96,8 +96,8 @@ func (o *Holder) release(ctx context.Context, h *Hold, now time.Time) (handed bo
 		return false, o.releaseInner(ctx, left, span)
 	}
 	for {
-		next := o.chooseNext(now)
-		if next == nil || !o.passes(h, next, now) {
+		next := o.takeNext(now)
+		if next == nil || !o.passTo(h, next, now) {
 			return o.releaseLast(ctx, next, now, span)
 		}
 		if o.in.Queues.CompletePass(next, o, now) {
@@ -118,19 +118,19 @@ func (o *Holder) releaseInner(ctx context.Context, left int, s resend.Span) erro
 	return err
 }
 
-// chooseNext chooses the waiter that gets the lock next and takes it out of the queue. It returns nil if no waiter gets
+// takeNext chooses the waiter that gets the lock next and takes it out of the queue. It returns nil if no waiter gets
 // the lock, which is then freed.
-func (o *Holder) chooseNext(now time.Time) *queue.Waiter {
+func (o *Holder) takeNext(now time.Time) *queue.Waiter {
 	if o.in.Acks {
 		return nil // replicas have to acknowledge the acquire of the next holder
 	}
 	return o.in.Queues.TakeNext(o.lease.Key, o, now)
 }
 
-// passes gives the holder to the waiter in memory after its last hold h, if that is possible, and reports whether it
+// passTo gives the holder to the waiter in memory after its last hold h, if that is possible, and reports whether it
 // was. If so, the lease belongs to the waiter when passes returns. If not, a script hands the lock off: see Runs in the
 // comment of package core.
-func (o *Holder) passes(h *Hold, w *queue.Waiter, now time.Time) bool {
+func (o *Holder) passTo(h *Hold, w *queue.Waiter, now time.Time) bool {
 	several := len(h.holders) > 1 // keys, or servers
 	if !o.lease.Kind.Passes() || several || o.token != 0 || w.Token {
 		return false
@@ -141,10 +141,10 @@ func (o *Holder) passes(h *Hold, w *queue.Waiter, now time.Time) bool {
 	return !amending && o.lease.Pass(now, w.Lease, w.Renewed)
 }
 
-// freeNow calls releaseLast for a caller that need not wait for its turn.
-func (o *Holder) freeNow(ctx context.Context) error {
+// releaseLastNow calls releaseLast for a caller that need not wait for its turn.
+func (o *Holder) releaseLastNow(ctx context.Context) error {
 	now := time.Now()
-	_, err := o.releaseLast(ctx, o.chooseNext(now), now, o.in.Sender.Operation(now))
+	_, err := o.releaseLast(ctx, o.takeNext(now), now, o.in.Sender.Operation(now))
 	return err
 }
 
@@ -182,7 +182,7 @@ func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s r
 	}
 	// The waiter left while the lock was on its way to it. This call frees the lock or hands it to the next waiter, but
 	// an error of that is not an error of the release that the caller asked for.
-	_ = next.freeNow(ctx) //nolint:errcheck // see above; freeNow leaves unanswered commands to the reaper
+	_ = next.releaseLastNow(ctx) //nolint:errcheck // see above; freeNow leaves unanswered commands to the reaper
 	return false, nil
 }
 
@@ -195,7 +195,7 @@ func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s 
 	}
 	falls := o.expectEcho(o.lease.Left(now), ttl)
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
-		Key: o.lease.Key, Span: s, Subject: o, Counts: acceptLateChange,
+		Key: o.lease.Key, Span: s, Subject: o, AcceptLate: acceptLateChange,
 	}, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return o.in.Redis.HandOff(now, o.lease.Claim, field, redisstore.Terms{Lease: ttl, Token: w.Token})
 	})
@@ -233,7 +233,7 @@ const errHandOffRefused = failure.Text("hand-off refused")
 // free frees the lock, and the script publishes a message.
 func (o *Holder) free(ctx context.Context, s resend.Span) error {
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Released]{
-		Key: o.lease.Key, Span: s, Subject: o, Counts: acceptLateRelease,
+		Key: o.lease.Key, Span: s, Subject: o, AcceptLate: acceptLateRelease,
 	}, func(now time.Time) redisstore.Call[redisstore.Released] {
 		return o.in.Redis.Release(now, o.lease.Claim)
 	})
@@ -266,12 +266,12 @@ func (o *Holder) free(ctx context.Context, s resend.Span) error {
 func acceptLateChange(c redisstore.Change) bool    { return c.Mine }
 func acceptLateRelease(r redisstore.Released) bool { return r.Mine }
 
-// PassOn frees, in the background, a holder whose waiter has left. The release begins at once, so Close waits for it and
+// ReleaseInBackground frees, in the background, a holder whose waiter has left. The release begins at once, so Close waits for it and
 // does not leave the lock to its lease.
-func (hs *Holdings) PassOn(o *Holder) {
+func (hs *Holdings) ReleaseInBackground(o *Holder) {
 	_ = o.lease.BeginRelease() //nolint:errcheck // freeNow finds a loss
 	hs.Spawn(func(ctx context.Context) {
-		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // no caller gets the error; freeNow leaves the rest to the reaper
+		_ = o.releaseLastNow(context.WithoutCancel(ctx)) //nolint:errcheck // no caller gets the error; freeNow leaves the rest to the reaper
 	})
 }
 
@@ -290,7 +290,7 @@ func GiveBack(ctx context.Context, got []*Holder, most, least time.Duration) {
 	gone := make(chan struct{}, len(got))
 	for _, o := range got {
 		o.in.Spawn(func(life context.Context) {
-			_ = o.freeNow(context.WithoutCancel(life)) //nolint:errcheck // the reaper goes on
+			_ = o.releaseLastNow(context.WithoutCancel(life)) //nolint:errcheck // the reaper goes on
 			gone <- struct{}{}
 		})
 	}

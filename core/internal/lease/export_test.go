@@ -9,5 +9,5 @@ func (l *Lease) Landing() time.Time {
 	if l.trust.landing == 0 {
 		return time.Time{}
 	}
-	return l.dog.cfg.Start.Add(l.trust.landing)
+	return l.watchdog.cfg.Start.Add(l.trust.landing)
 }

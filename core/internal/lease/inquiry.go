@@ -45,7 +45,7 @@ const (
 
 // Doubt asks Redis in the background whether the claim still holds, and repeats the question until Redis answers. If the
 // claim does not hold, the lease is lost. If the lease is not under watch yet, the question waits until it is.
-func (l *Lease) Doubt() { l.dog.doubt(l) }
+func (l *Lease) Doubt() { l.watchdog.doubt(l) }
 
 func (w *Watchdog) doubt(l *Lease) {
 	w.mu.Lock()
@@ -55,8 +55,8 @@ func (w *Watchdog) doubt(l *Lease) {
 	}
 }
 
-// doubts reports whether a doubt about the lease has no answer yet.
-func (w *Watchdog) doubts(l *Lease) bool {
+// inDoubt reports whether a doubt about the lease has no answer yet.
+func (w *Watchdog) inDoubt(l *Lease) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return l.schedule.inquiry.state != quiet
@@ -114,7 +114,7 @@ func (w *Watchdog) askBatch(ctx context.Context, batch []*Lease) {
 		}
 	}
 	for _, l := range over {
-		l.announce()
+		l.notifyLoss()
 	}
 }
 

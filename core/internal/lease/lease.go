@@ -31,7 +31,7 @@ const (
 type Lease struct {
 	redisstore.Claim
 
-	dog      *Watchdog
+	watchdog *Watchdog
 	holder   Holder
 	deadline deadline
 	schedule schedule // contains the inquiry; guarded by the mutex of the watchdog
@@ -65,7 +65,7 @@ type Holder interface {
 // Open initializes l for a claim that Redis granted for ttl in reply to a command sent at sent. The lease is not under
 // watch yet.
 func (w *Watchdog) Open(l *Lease, claim redisstore.Claim, holder Holder, sent time.Time, ttl time.Duration) {
-	l.Claim, l.dog, l.holder, l.granted.longest = claim, w, holder, ttl
+	l.Claim, l.watchdog, l.holder, l.granted.longest = claim, w, holder, ttl
 	l.schedule.lease = l
 	l.deadline.set(w.cfg.Start, DeadlineAfter(sent, ttl))
 }
@@ -97,7 +97,7 @@ func (l *Lease) End() {
 	l.mu.Lock()
 	l.become(ended)
 	l.mu.Unlock()
-	l.dog.forget(l)
+	l.watchdog.forget(l)
 }
 
 // Lose records the loss of the lease, notifies the holder and returns true. Once a release has begun, Lose does nothing
@@ -105,7 +105,7 @@ func (l *Lease) End() {
 func (l *Lease) Lose(cause error) bool {
 	lost := l.lose(cause)
 	if lost {
-		l.announce()
+		l.notifyLoss()
 	}
 	return lost
 }
@@ -121,8 +121,8 @@ func (l *Lease) lose(cause error) bool {
 	return true
 }
 
-func (l *Lease) announce() {
-	l.dog.forget(l)
+func (l *Lease) notifyLoss() {
+	l.watchdog.forget(l)
 	l.holder.Lost(l.Loss())
 }
 
@@ -132,7 +132,7 @@ func (l *Lease) CheckClock(now time.Time) error {
 	if !l.Expired(now) {
 		return nil
 	}
-	l.Lose(l.dog.cfg.Over)
+	l.Lose(l.watchdog.cfg.Over)
 	return l.Loss()
 }
 
@@ -163,7 +163,7 @@ func (l *Lease) Remaining(now time.Time) time.Duration {
 
 // Left returns the time until the deadline by the clocks, in any phase. It is negative after the deadline.
 func (l *Lease) Left(now time.Time) time.Duration {
-	return l.deadline.left(l.dog.cfg.Start, now)
+	return l.deadline.left(l.watchdog.cfg.Start, now)
 }
 
 // Expired reports whether either clock has reached the deadline.

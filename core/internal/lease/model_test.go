@@ -126,11 +126,11 @@ func (d *duel) step() {
 		}
 	case 4:
 		d.logf("%s unanswered", p.Key)
-		p.Unanswered()
+		p.RecordNoAnswer()
 		p.landing = at + landing
 	case 5:
 		d.logf("%s believe %s", p.Key, span)
-		p.BelieveAtMost(span)
+		p.LimitTrust(span)
 		if p.most == 0 || span < p.most {
 			p.most = span
 		}

@@ -62,8 +62,8 @@ func TestNoCallUnderAMutex(t *testing.T) {
 	}{
 		"lost":       {none, func(l *Lease) { l.Lose(errTest) }, []string{"lost"}},
 		"clock":      {none, func(l *Lease) { _ = l.CheckClock(time.Now().Add(time.Hour)) }, []string{"lost"}},
-		"deadline":   {none, func(*Lease) { time.Sleep(time.Minute) }, []string{"lost"}},                                          // virtual time
-		"wall clock": {none, func(l *Lease) { l.dog.AdvanceWallClock(time.Hour); time.Sleep(2 * time.Second) }, []string{"lost"}}, // virtual time
+		"deadline":   {none, func(*Lease) { time.Sleep(time.Minute) }, []string{"lost"}},                                               // virtual time
+		"wall clock": {none, func(l *Lease) { l.watchdog.AdvanceWallClock(time.Hour); time.Sleep(2 * time.Second) }, []string{"lost"}}, // virtual time
 		"asked":      {none, func(l *Lease) { l.Doubt() }, []string{"name", "renew", "lost"}},
 		"gone":       {none, func(l *Lease) { l.Renew(time.Now()); time.Sleep(10 * time.Second) }, []string{"name", "renew", "lost"}}, // virtual time
 		"renewed": {redisstore.Verdict{Held: true}, func(l *Lease) {
@@ -123,9 +123,9 @@ func TestAllPathsAtOnce(t *testing.T) {
 			l := &held[i]
 			dog.Open(l, redisstore.Claim{Key: "k", Field: "f"}, yes{}, time.Now(), time.Hour)
 			for _, path := range []func(){
-				func() { l.Watch(time.Now()) }, func() { l.Renew(time.Now()) }, l.StopRenewal, l.Doubt, l.Unanswered,
+				func() { l.Watch(time.Now()) }, func() { l.Renew(time.Now()) }, l.StopRenewal, l.Doubt, l.RecordNoAnswer,
 				func() { l.Acknowledge(time.Now(), time.Hour) }, func() { l.Lower(time.Now(), time.Minute) },
-				func() { l.BelieveAtMost(time.Minute) }, func() { _ = l.CheckClock(time.Now()) }, func() { l.Renewing() },
+				func() { l.LimitTrust(time.Minute) }, func() { _ = l.CheckClock(time.Now()) }, func() { l.Renewing() },
 				func() { l.Ask(time.Minute) }, func() { l.Landing(); l.Longest(); l.Remaining(time.Now()) },
 				func() { dog.Leases(); dog.Count(); dog.Drained(); dog.AdvanceWallClock(0) },
 				func() { _ = l.BeginRelease(); l.End() }, func() { l.Lose(errTest) },

@@ -38,7 +38,7 @@ func (w *Watchdog) inBatches(ctx context.Context, leases []*Lease, do func(ctx c
 // renewBatch renews leases for which one script suffices. It applies all verdicts before it notifies any holder, because
 // a holder may be slow. It reports losses first.
 func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
-	leases, claims := w.filterWanted(batch)
+	leases, claims := w.filterRenewed(batch)
 	if len(leases) == 0 {
 		return
 	}
@@ -53,7 +53,7 @@ func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 	}
 	for i, l := range leases {
 		if over[i] {
-			l.announce()
+			l.notifyLoss()
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -66,8 +66,8 @@ func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 	}
 }
 
-// filterWanted returns the leases that still need a renewal, and their claims.
-func (w *Watchdog) filterWanted(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
+// filterRenewed returns the leases that still need a renewal, and their claims.
+func (w *Watchdog) filterRenewed(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
 	for _, l := range batch {
 		if l.beginRenewal() {
 			leases, claims = append(leases, l), append(claims, l.Claim)
@@ -84,7 +84,7 @@ func (l *Lease) beginRenewal() bool {
 	defer l.mu.Unlock()
 	wanted := l.phase == held && l.wishes > 0
 	if wanted {
-		l.granted.ask(l.dog.cfg.TTL)
+		l.granted.ask(l.watchdog.cfg.TTL)
 		l.asked = true
 	}
 	return wanted
@@ -94,14 +94,14 @@ func (l *Lease) beginRenewal() bool {
 // no effect.
 func (l *Lease) applyVerdict(v redisstore.Verdict, sent time.Time) (over bool) {
 	if v.MayLand() {
-		l.Unanswered()
+		l.RecordNoAnswer()
 	}
 	switch {
 	case v.Err != nil: // the lease is not extended
 	case v.Held:
 		l.confirmRenewal(sent)
 	default:
-		return l.lose(l.dog.cfg.Gone)
+		return l.lose(l.watchdog.cfg.Gone)
 	}
 	return false
 }
@@ -109,7 +109,7 @@ func (l *Lease) applyVerdict(v redisstore.Verdict, sent time.Time) (over bool) {
 func (l *Lease) confirmRenewal(sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.confirm(sent, l.dog.cfg.TTL)
+	l.applyReply(sent, l.watchdog.cfg.TTL)
 }
 
 // finishRenewal records the end of a renewal that was sent at sent, and plans the next one. A renewal that failed is
@@ -124,10 +124,10 @@ func (w *Watchdog) finishRenewal(l *Lease, sent time.Time, failed bool) (late ti
 	s := &l.schedule
 	late = max(sent.Sub(w.cfg.Start)-s.renewAt-w.cfg.TTL/coalesce, 0)
 	now, next := time.Now(), time.Duration(0)
-	if l.wanted() {
+	if l.needsRenewal() {
 		next = now.Sub(w.cfg.Start) + wait
 	}
-	s.done(next)
+	s.finishRenewal(next)
 	w.replan(s, now)
 	return late
 }

@@ -21,7 +21,7 @@ func (w *Watchdog) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(w.look())
+		timer.Reset(w.handleDue())
 		select {
 		case <-ctx.Done():
 			return
@@ -32,10 +32,10 @@ func (w *Watchdog) Run(ctx context.Context) {
 }
 
 // look handles everything that is due and returns the time until the next look.
-func (w *Watchdog) look() time.Duration {
+func (w *Watchdog) handleDue() time.Duration {
 	now := time.Now()
 	found := w.collect(now)
-	w.end(found.over, now)
+	w.endExpired(found.over, now)
 	if len(found.renewals) > 0 {
 		w.cfg.Spawn(func(ctx context.Context) { w.inBatches(ctx, found.renewals, w.renewBatch) })
 	}
@@ -45,9 +45,9 @@ func (w *Watchdog) look() time.Duration {
 	return found.next
 }
 
-// end loses leases whose deadline has passed. A lease that was renewed at the last moment, or is being released, stays
+// endExpired loses leases whose deadline has passed. A lease that was renewed at the last moment, or is being released, stays
 // under watch.
-func (w *Watchdog) end(over []*Lease, now time.Time) {
+func (w *Watchdog) endExpired(over []*Lease, now time.Time) {
 	for _, l := range over {
 		if l.CheckClock(now) == nil {
 			w.update(l)

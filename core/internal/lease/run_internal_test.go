@@ -31,7 +31,7 @@ func TestWatchdog_ReplyBetweenTwoStepsOfTheScheduler(t *testing.T) {
 			t.Error("drained although the lease is held")
 		default:
 		}
-		dog.end(found.over, now)
+		dog.endExpired(found.over, now)
 		if !l.Held() || dog.Count() != 1 {
 			t.Errorf("held %v, %d under watch", l.Held(), dog.Count())
 		}

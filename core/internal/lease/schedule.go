@@ -39,7 +39,7 @@ func (s *schedule) plan(now time.Time) {
 		s.next = never
 		return
 	}
-	s.next = now.Sub(s.lease.dog.cfg.Start) + s.lease.Left(now)
+	s.next = now.Sub(s.lease.watchdog.cfg.Start) + s.lease.Left(now)
 	if s.renewAt > 0 && !s.renewing {
 		s.next = min(s.next, s.renewAt)
 	}
@@ -48,8 +48,8 @@ func (s *schedule) plan(now time.Time) {
 	}
 }
 
-// done records the end of a renewal. The next one is at renewAt.
-func (s *schedule) done(renewAt time.Duration) {
+// finishRenewal records the end of a renewal. The next one is at renewAt.
+func (s *schedule) finishRenewal(renewAt time.Duration) {
 	s.renewing, s.renewAt = false, renewAt
 	if s.answered != nil {
 		close(s.answered)
@@ -58,26 +58,26 @@ func (s *schedule) done(renewAt time.Duration) {
 }
 
 // Watch puts the lease under watch: from now on the watchdog checks its deadline.
-func (l *Lease) Watch(now time.Time) { l.dog.watch(l, now) }
+func (l *Lease) Watch(now time.Time) { l.watchdog.watch(l, now) }
 
 // Renew puts the lease under watch. The watchdog renews it every third of its TTL until StopRenewal was called as often
 // as Renew.
 func (l *Lease) Renew(now time.Time) {
-	l.wish(1)
-	l.dog.watch(l, now)
+	l.addWishes(1)
+	l.watchdog.watch(l, now)
 }
 
 // StopRenewal undoes one call of Renew. It does not stop a renewal that is on its way.
-func (l *Lease) StopRenewal() { l.wish(-1) }
+func (l *Lease) StopRenewal() { l.addWishes(-1) }
 
-func (l *Lease) wish(n int32) {
+func (l *Lease) addWishes(n int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wishes += n
 }
 
-// wanted reports whether the lease needs renewals.
-func (l *Lease) wanted() bool {
+// needsRenewal reports whether the lease needs renewals.
+func (l *Lease) needsRenewal() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.phase == held && l.wishes > 0
@@ -86,8 +86,8 @@ func (l *Lease) wanted() bool {
 // Renewing returns a channel that is closed when the renewal on its way was answered or failed. It returns nil if no
 // renewal is on its way.
 func (l *Lease) Renewing() <-chan struct{} {
-	l.dog.mu.Lock()
-	defer l.dog.mu.Unlock()
+	l.watchdog.mu.Lock()
+	defer l.watchdog.mu.Unlock()
 	s := &l.schedule
 	if s.renewing && s.answered == nil {
 		s.answered = make(chan struct{})

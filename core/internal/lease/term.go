@@ -7,19 +7,19 @@ import "time"
 // because such a late reply does not count.
 func (l *Lease) Acknowledge(sent time.Time, ttl time.Duration) {
 	l.acknowledge(sent, ttl)
-	l.dog.update(l)
+	l.watchdog.update(l)
 }
 
 func (l *Lease) acknowledge(sent time.Time, ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.confirm(sent, ttl) {
+	if l.applyReply(sent, ttl) {
 		l.granted.confirmLower()
 	}
 }
 
-// confirm raises the deadline and reports whether the reply counts. The caller holds the mutex.
-func (l *Lease) confirm(sent time.Time, ttl time.Duration) bool {
+// applyReply raises the deadline and reports whether the reply counts. The caller holds the mutex.
+func (l *Lease) applyReply(sent time.Time, ttl time.Duration) bool {
 	if l.phase != held || l.Expired(time.Now()) {
 		return false
 	}
@@ -27,7 +27,7 @@ func (l *Lease) confirm(sent time.Time, ttl time.Duration) bool {
 		ttl = min(ttl, l.trust.most)
 	}
 	l.asked = false
-	l.reserve = max(l.reserve-l.deadline.raise(l.dog.cfg.Start, DeadlineAfter(sent, ttl)), 0)
+	l.reserve = max(l.reserve-l.deadline.raise(l.watchdog.cfg.Start, DeadlineAfter(sent, ttl)), 0)
 	return true
 }
 
@@ -52,7 +52,7 @@ func (l *Lease) Longest() time.Duration {
 func (l *Lease) Outlasts(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.asked || now.Sub(l.dog.cfg.Start) < l.trust.landing
+	return l.asked || now.Sub(l.watchdog.cfg.Start) < l.trust.landing
 }
 
 // grantedTTL is the longest TTL that Redis may have granted. Before a command asks for a longer TTL, it is raised. It is
@@ -84,20 +84,20 @@ func (l *Lease) Lower(now time.Time, ttl time.Duration) bool {
 	if !l.prepareLower(now, ttl) {
 		return false
 	}
-	l.dog.update(l)
+	l.watchdog.update(l)
 	return true
 }
 
 func (l *Lease) prepareLower(now time.Time, ttl time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.phase != held || now.Sub(l.dog.cfg.Start) < l.trust.landing {
+	if l.phase != held || now.Sub(l.watchdog.cfg.Start) < l.trust.landing {
 		return false
 	}
 	l.granted.lower(ttl)
 	l.asked, l.reserve = true, 0
 	if end := DeadlineAfter(now, ttl); l.Left(now) > end.Sub(now) {
-		l.deadline.set(l.dog.cfg.Start, end)
+		l.deadline.set(l.watchdog.cfg.Start, end)
 	}
 	return true
 }
@@ -121,12 +121,12 @@ func Reserve(ttl time.Duration) time.Duration {
 //
 // The watchdog applies the new deadline when the next holder calls Watch or Renew.
 func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
-	if l.dog.doubts(l) {
+	if l.watchdog.inDoubt(l) {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.phase != held || now.Sub(l.dog.cfg.Start) < l.trust.landing || l.granted.longest > ttl+Reserve(ttl) {
+	if l.phase != held || now.Sub(l.watchdog.cfg.Start) < l.trust.landing || l.granted.longest > ttl+Reserve(ttl) {
 		return false
 	}
 	confirmed := l.Left(now) + l.reserve
@@ -138,21 +138,21 @@ func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
 	if confirmed < least {
 		return false
 	}
-	l.deadline.set(l.dog.cfg.Start, now.Add(wanted))
+	l.deadline.set(l.watchdog.cfg.Start, now.Add(wanted))
 	l.reserve = confirmed - wanted
 	return true
 }
 
-// Unanswered records that a command of this holder has no answer and may still be executed.
-func (l *Lease) Unanswered() {
+// RecordNoAnswer records that a command of this holder has no answer and may still be executed.
+func (l *Lease) RecordNoAnswer() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trust.landing = time.Since(l.dog.cfg.Start) + l.dog.cfg.Landing
+	l.trust.landing = time.Since(l.watchdog.cfg.Start) + l.watchdog.cfg.Landing
 }
 
-// BelieveAtMost limits the TTLs that later replies can confirm, because a command that lowers the TTL may be executed at
+// LimitTrust limits the TTLs that later replies can confirm, because a command that lowers the TTL may be executed at
 // any time.
-func (l *Lease) BelieveAtMost(ttl time.Duration) {
+func (l *Lease) LimitTrust(ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.trust.most == 0 || ttl < l.trust.most {

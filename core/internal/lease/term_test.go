@@ -66,7 +66,7 @@ func TestLease_LowerWaitsForCommandsWithoutAnAnswer(t *testing.T) {
 		if !h.Landing().IsZero() {
 			t.Errorf("commands may be executed until %s, want none", h.Landing())
 		}
-		h.Unanswered()
+		h.RecordNoAnswer()
 		if want := after(landing); !h.Landing().Equal(want) {
 			t.Errorf("commands may be executed until %s, want %s", h.Landing(), want)
 		}
@@ -86,11 +86,11 @@ func TestLease_BelieveAtMost(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", 10*time.Second)
-		h.BelieveAtMost(20 * time.Second)
-		h.BelieveAtMost(time.Minute) // the lower limit stays
+		h.LimitTrust(20 * time.Second)
+		h.LimitTrust(time.Minute) // the lower limit stays
 		h.Acknowledge(time.Now(), time.Hour)
 		wantLeft(t, h, 20*time.Second-margin(20*time.Second))
-		h.BelieveAtMost(time.Second)
+		h.LimitTrust(time.Second)
 		h.Acknowledge(after(0), time.Hour)
 		wantLeft(t, h, 20*time.Second-margin(20*time.Second)) // the confirmed lease
 	})
@@ -198,7 +198,7 @@ func TestLease_Pass(t *testing.T) {
 		{"fixed after a little longer one", second + 50*time.Millisecond, false, 0, nothing, second, fixed, second - margin(second)},
 		{"fixed after a shorter one", second, false, 0, nothing, minute, fixed, 0},
 		{"renewed after a fixed one with its reserve", ttl, true, second, nothing, ttl, renewed, ttl + 100*time.Millisecond - margin(ttl+100*time.Millisecond) - second},
-		{"a command may land", ttl, false, 0, func(h *holding) { h.Unanswered() }, ttl, renewed, 0},
+		{"a command may land", ttl, false, 0, func(h *holding) { h.RecordNoAnswer() }, ttl, renewed, 0},
 		{"there is a doubt", ttl, false, 0, func(h *holding) { h.Doubt() }, ttl, renewed, 0},
 		{"a longer one was asked for", ttl, false, 0, func(h *holding) { h.Ask(minute) }, ttl, renewed, 0},
 		{"it was lowered", minute, false, 0, func(h *holding) {

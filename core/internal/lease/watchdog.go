@@ -49,7 +49,7 @@ func (w *Watchdog) watch(l *Lease, at time.Time) {
 		return // just lost or released
 	}
 	s := &l.schedule
-	if s.renewAt == 0 && l.wanted() {
+	if s.renewAt == 0 && l.needsRenewal() {
 		s.renewAt = at.Sub(w.cfg.Start) + w.period()
 	}
 	if !s.Queued() {

@@ -134,7 +134,7 @@ func TestReaper_WasOrphaned(t *testing.T) {
 			"never": false, "f0": false, fmt.Sprint("f", reaper.MaxPast-1): false,
 			fmt.Sprint("f", reaper.MaxPast): true, fmt.Sprint("f", 2*reaper.MaxPast-1): true,
 		} {
-			if got := b.WasOrphaned(field); got != want {
+			if got := b.WasOrphan(field); got != want {
 				t.Errorf("%s: got %t, want %t", field, got, want)
 			}
 		}

@@ -34,8 +34,8 @@ const (
 	void
 )
 
-// learn records the outcome of the call. Only consider, which asks for it, calls this.
-func (o *orphan) learn(outcome Outcome) {
+// recordOutcome records the outcome of the call. Only consider, which asks for it, calls this.
+func (o *orphan) recordOutcome(outcome Outcome) {
 	switch outcome {
 	case Granted:
 		o.become(seen)
@@ -84,8 +84,8 @@ type doubt struct {
 // DueBefore orders keys by the time of the next question.
 func (d *doubt) DueBefore(other *doubt) bool { return d.next.Before(other.next) }
 
-// name marks an orphan that is in Redis. The next question, which is sent at once, names it.
-func (d *doubt) name(o *orphan, now time.Time) {
+// nameFirst marks an orphan that is in Redis. The next question, which is sent at once, names it.
+func (d *doubt) nameFirst(o *orphan, now time.Time) {
 	at := slices.IndexFunc(d.orphans, func(s suspicion) bool { return s.orphan == o })
 	last := len(d.orphans) - 1
 	d.orphans[at], d.orphans[last] = d.orphans[last], d.orphans[at]
@@ -112,15 +112,15 @@ type unasked struct {
 
 func newUnasked() unasked { return unasked{none: make(chan struct{})} }
 
-// enter counts an orphan and reports whether it did.
-func (u *unasked) enter() bool {
+// add counts an orphan and reports whether it did.
+func (u *unasked) add() bool {
 	if !u.closed {
 		u.count++
 	}
 	return !u.closed
 }
 
-func (u *unasked) exit() {
+func (u *unasked) remove() {
 	if u.count--; u.closed && u.count == 0 {
 		close(u.none)
 	}

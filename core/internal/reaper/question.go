@@ -10,8 +10,8 @@ const (
 	maxNamedInQueue = 250
 )
 
-// names returns the number of orphans of the place that a question names.
-func (d *doubt) names() int {
+// maxNames returns the number of orphans of the place that a question maxNames.
+func (d *doubt) maxNames() int {
 	if d.kind != nil && d.kind.Waits == redisstore.InRedis {
 		return maxNamedInQueue
 	}
@@ -26,7 +26,7 @@ type question struct {
 }
 
 func (q *question) add(d *doubt) {
-	newest := d.orphans[max(0, len(d.orphans)-d.names()):]
+	newest := d.orphans[max(0, len(d.orphans)-d.maxNames()):]
 	s := redisstore.Suspicion{Kind: d.kind, Key: d.key, Fields: make([]string, len(newest))}
 	for i := range newest {
 		s.Fields[i] = newest[i].orphan.field

@@ -100,16 +100,16 @@ func (r *Reaper) Relinquish(kind *redisstore.Kind, keys []string, field string, 
 	r.add(keys, &orphan{kind: kind, field: field, state: seen, until: time.Now().Add(lease)})
 }
 
-// Orphaned reports whether a field is being cleaned up, which means that it has no holder.
-func (r *Reaper) Orphaned(field string) bool {
+// IsOrphan reports whether a field is being cleaned up, which means that it has no holder.
+func (r *Reaper) IsOrphan(field string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.fields[field] > 0
 }
 
-// WasOrphaned reports whether a field is among the last 256 that were cleaned up. A waiter that was
+// WasOrphan reports whether a field is among the last 256 that were cleaned up. A waiter that was
 // refused because of such a field may ask only after the reaper settled it.
-func (r *Reaper) WasOrphaned(field string) bool {
+func (r *Reaper) WasOrphan(field string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Contains(r.past, field)
@@ -140,13 +140,13 @@ func (r *Reaper) Drain(ctx context.Context) {
 }
 
 func (r *Reaper) add(keys []string, o *orphan) {
-	if r.remember(keys, o) {
+	if r.addOrphan(keys, o) {
 		r.cfg.Spawn(r.run)
 	}
 }
 
-// remember adds an orphan and reports whether the caller has to start the goroutine that cleans up.
-func (r *Reaper) remember(keys []string, o *orphan) (idle bool) {
+// addOrphan adds an orphan and reports whether the caller has to start the goroutine that cleans up.
+func (r *Reaper) addOrphan(keys []string, o *orphan) (idle bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.orphans >= maxOrphans {
@@ -155,7 +155,7 @@ func (r *Reaper) remember(keys []string, o *orphan) (idle bool) {
 	r.orphans++
 	r.fields[o.field]++
 	o.keys = len(keys)
-	if r.unasked.enter() {
+	if r.unasked.add() {
 		o.unasked = len(keys)
 	}
 	soon := time.Now().Add(jitter.Of(firstPause))
@@ -202,7 +202,7 @@ func (r *Reaper) run(ctx context.Context) {
 		case over:
 			return
 		case len(picked) > 0:
-			if q := r.consider(ctx, picked, now); len(q.doubts) > 0 {
+			if q := r.buildQuestion(ctx, picked, now); len(q.doubts) > 0 {
 				r.cfg.Spawn(func(ctx context.Context) { r.ask(ctx, q) })
 			}
 			continue
@@ -247,9 +247,9 @@ func (r *Reaper) pick(now time.Time) (picked []*doubt, pause time.Duration, over
 	return picked, pause, false
 }
 
-// consider returns a question about the keys that are not settled and whose nodes are not silent. Only
+// buildQuestion returns a question about the keys that are not settled and whose nodes are not silent. Only
 // this goroutine checks for late answers.
-func (r *Reaper) consider(ctx context.Context, picked []*doubt, now time.Time) (q question) {
+func (r *Reaper) buildQuestion(ctx context.Context, picked []*doubt, now time.Time) (q question) {
 	waiting, resumes := r.waiting(picked)
 	outcomes, silent := make([]Outcome, len(waiting)), make([]bool, len(picked))
 	for i, o := range waiting {
@@ -261,7 +261,7 @@ func (r *Reaper) consider(ctx context.Context, picked []*doubt, now time.Time) (
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, o := range waiting {
-		o.learn(outcomes[i])
+		o.recordOutcome(outcomes[i])
 	}
 	for i, d := range picked {
 		r.settle(d, func(_ int, s suspicion) bool { return s.orphan.settled(now) })
@@ -341,7 +341,7 @@ func (r *Reaper) answered(q question, found []redisstore.Finding, fate wire.Fate
 func (r *Reaper) learn(d *doubt, n int, fields []string) (cleared bool) {
 	for i := range d.orphans[:n] {
 		if d.orphans[i].answered {
-			r.asked(&d.orphans[i])
+			r.recordAsked(&d.orphans[i])
 		}
 	}
 	now := time.Now()
@@ -355,7 +355,7 @@ func (r *Reaper) learn(d *doubt, n int, fields []string) (cleared bool) {
 			return s.seen || now.After(o.until)
 		}
 		o.become(seen) // the command was executed for all its keys
-		if i < n-d.names() {
+		if i < n-d.maxNames() {
 			there = o
 			return false
 		}
@@ -363,7 +363,7 @@ func (r *Reaper) learn(d *doubt, n int, fields []string) (cleared bool) {
 		return true
 	})
 	if there != nil {
-		d.name(there, now)
+		d.nameFirst(there, now)
 	}
 	return cleared
 }
@@ -376,19 +376,19 @@ func (r *Reaper) settle(d *doubt, gone func(i int, s suspicion) bool) {
 			left = append(left, s)
 			continue
 		}
-		r.asked(&s)
+		r.recordAsked(&s)
 		if s.orphan.keys--; s.orphan.keys == 0 {
 			r.orphans--
-			r.drop(s.orphan)
+			r.forget(s.orphan)
 		}
 	}
 	clear(d.orphans[len(left):])
 	d.orphans = left
 }
 
-// drop forgets the field of an orphan that is settled everywhere. It keeps a field that was in Redis
+// forget forgets the field of an orphan that is settled everywhere. It keeps a field that was in Redis
 // among the last ones. The mutex is held.
-func (r *Reaper) drop(o *orphan) {
+func (r *Reaper) forget(o *orphan) {
 	if r.fields[o.field]--; r.fields[o.field] == 0 {
 		delete(r.fields, o.field)
 	}
@@ -401,13 +401,13 @@ func (r *Reaper) drop(o *orphan) {
 	r.past = append(r.past, o.field)
 }
 
-// asked records that Redis was asked about an orphan in one key, or need not be. The mutex is held.
-func (r *Reaper) asked(s *suspicion) {
+// recordAsked records that Redis was recordAsked about an orphan in one key, or need not be. The mutex is held.
+func (r *Reaper) recordAsked(s *suspicion) {
 	if s.asked || s.orphan.unasked == 0 {
 		return
 	}
 	s.asked = true
 	if s.orphan.unasked--; s.orphan.unasked == 0 {
-		r.unasked.exit()
+		r.unasked.remove()
 	}
 }

@@ -32,13 +32,13 @@ func TestReaper_Abandon_LandsLate(t *testing.T) {
 		b.abandon("a", "k")
 		pass(10*time.Second + reaper.SettleTime - 2*time.Second)
 		b.land("a", "k")
-		if !b.Orphaned("a") || b.Orphaned("b") {
-			t.Errorf("orphaned a: %t, b: %t", b.Orphaned("a"), b.Orphaned("b"))
+		if !b.IsOrphan("a") || b.IsOrphan("b") {
+			t.Errorf("orphaned a: %t, b: %t", b.IsOrphan("a"), b.IsOrphan("b"))
 		}
 		pass(reaper.LongestAsk + time.Millisecond)
 		b.wantCleared("k")
 		b.wantKept(reaper.KeptNothing)
-		if b.Orphaned("a") {
+		if b.IsOrphan("a") {
 			t.Error("a still counts as orphaned")
 		}
 	})

@@ -53,9 +53,9 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 	return p, nil
 }
 
-// Outlived reports whether another connection should replace this one: it may lead to a server that
+// ShouldReplace reports whether another connection should replace this one: it may lead to a server that
 // is no longer the master, or its credentials are about to expire; see [wire.Redis.Era].
-func (p *Subscriptions) Outlived() bool { return p.era != p.store.wire.Era() }
+func (p *Subscriptions) ShouldReplace() bool { return p.era != p.store.wire.Era() }
 
 // Sharded reports whether the channels belong to slots.
 func (p *Subscriptions) Sharded() bool { return p.sharded }

@@ -30,23 +30,23 @@ func (r *Result[T]) record(sent time.Time, fate wire.Fate, err error) {
 
 // Operation is a script of a holder that Redis may execute more than once without harm.
 type Operation[T any] struct {
-	Key     string
-	Span    Span
-	Counts  func(T) bool // reports whether a late answer to an earlier send may be used; nil: always
-	Subject Subject
+	Key        string
+	Span       Span
+	AcceptLate func(T) bool // reports whether a late answer to an earlier send may be used; nil: always
+	Subject    Subject
 }
 
 // Subject is the holder of an operation. It is notified of the fate of each send.
 type Subject interface {
-	Unanswered() // a send got no answer
-	Answered()   // a send was answered in time
+	RecordNoAnswer() // a send got no answer
+	RecordAnswer()   // a send was answered in time
 }
 
 // Insist sends an operation until Redis answers, ctx is done, or its time limit has passed. prepare builds the command
 // of one send. It is a separate parameter because, as a field, it would be allocated.
 func Insist[T any](ctx context.Context, s *Sender, op Operation[T], prepare func(now time.Time) redisstore.Call[T]) (Result[T], error) {
 	var got Result[T]
-	pending := pendingSends[T]{counts: op.Counts}
+	pending := pendingSends[T]{acceptLate: op.AcceptLate}
 	loop := Loop{Sender: s, Key: op.Key, Span: op.Span, Pauser: holderSleeper{}}
 	err := loop.Run(ctx, func() (time.Time, bool, error) {
 		call := prepare(time.Now())
@@ -54,13 +54,13 @@ func Insist[T any](ctx context.Context, s *Sender, op Operation[T], prepare func
 		got.Answer = answer
 		got.record(call.Sent, fate, err)
 		if fate == wire.Unknown {
-			op.Subject.Unanswered()
+			op.Subject.RecordNoAnswer()
 			pending.calls = append(pending.calls, call)
 			err = pending.takeLate(&got, err)
 		}
 		switch {
 		case err == nil:
-			op.Subject.Answered()
+			op.Subject.RecordAnswer()
 			return got.Sent, false, nil
 		case ctx.Err() != nil:
 			return got.Sent, false, failure.BecauseOf(failure.Ended(ctx))
@@ -77,8 +77,8 @@ func Insist[T any](ctx context.Context, s *Sender, op Operation[T], prepare func
 // pendingSends contains the sends of an operation that got no answer in time, because their connections hang or are
 // slow.
 type pendingSends[T any] struct {
-	calls  []redisstore.Call[T]
-	counts func(T) bool
+	calls      []redisstore.Call[T]
+	acceptLate func(T) bool
 }
 
 // takeLate takes, after an error, the answer of a send that was answered since. If every answer takes long, no other
@@ -88,7 +88,7 @@ func (u *pendingSends[T]) takeLate(got *Result[T], err error) error {
 		return nil
 	}
 	for i := range u.calls {
-		if answer, _, late := u.calls[i].Late(); late == nil && (u.counts == nil || u.counts(answer)) {
+		if answer, _, late := u.calls[i].Late(); late == nil && (u.acceptLate == nil || u.acceptLate(answer)) {
 			got.Answer, got.Sent = answer, u.calls[i].Sent
 			return nil
 		}

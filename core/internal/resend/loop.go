@@ -20,10 +20,10 @@ import (
 
 // Sender contains what the operations of one client share.
 type Sender struct {
-	Timeout time.Duration               // the backend timeout: how long Redis may be silent
-	Closing <-chan struct{}             // closed when the client begins to close
-	Ended   <-chan struct{}             // closed when the client stops to work: nothing is sent again
-	GaveUp  func(key string, err error) // is called when Redis was silent until an operation gave up
+	Timeout       time.Duration               // the backend timeout: how long Redis may be silent
+	Closing       <-chan struct{}             // closed when the client begins to close
+	Ended         <-chan struct{}             // closed when the client stops its work: nothing is sent again
+	ReportSilence func(key string, err error) // is called when Redis was silent until an operation gave up
 }
 
 // The first pause between two sends of one operation, and the longest. Each pause is twice as long as the one before.
@@ -73,7 +73,7 @@ func (l *Loop) Run(ctx context.Context, send func() (sent time.Time, again bool,
 		if l.silence.IsZero() {
 			l.silence = sent.Add(l.Sender.Timeout)
 		}
-		last, ends := l.Span.last(err, Latest(l.silence, l.NotBefore))
+		last, ends := l.Span.lastSend(err, Latest(l.silence, l.NotBefore))
 		if ends && time.Now().Add(pause).After(last) {
 			return l.Sender.Concede(ctx, l.Key, last, l.Cause(err))
 		}
@@ -126,7 +126,7 @@ func (s *Sender) Concede(ctx context.Context, key string, last time.Time, err er
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		s.GaveUp(key, err)
+		s.ReportSilence(key, err)
 	case <-ctx.Done():
 	case <-s.Closing:
 	}

@@ -50,9 +50,9 @@ func (p Span) Limit(s *Sender, now time.Time) time.Time {
 	return Earliest(s.CallLimit(now), p.End, p.Answers)
 }
 
-// last returns the time after which a command that failed with err is not sent again. silence is the end of the backend
+// lastSend returns the time after which a command that failed with err is not sent again. silence is the end of the backend
 // timeout. ends is false if no such time exists.
-func (p Span) last(err error, silence time.Time) (last time.Time, ends bool) {
+func (p Span) lastSend(err error, silence time.Time) (last time.Time, ends bool) {
 	if wire.Passes(err) {
 		return p.Passing, !p.Passing.IsZero()
 	}

@@ -48,8 +48,8 @@ func newConnection(cfg *Config, forget func(*connection), node, key string, p *p
 	}
 }
 
-// use adds a user to the subscription of a channel. It returns nil if the connection is closed.
-func (c *connection) use(about Topic, channel string) *Subscription {
+// addUser adds a user to the subscription of a channel. It returns nil if the connection is closed.
+func (c *connection) addUser(about Topic, channel string) *Subscription {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -59,14 +59,14 @@ func (c *connection) use(about Topic, channel string) *Subscription {
 	if s == nil {
 		s = &Subscription{mu: &c.mu, about: about, channel: channel}
 		c.subscriptions[channel] = s
-		c.want(channel)
+		c.requestChannel(channel)
 	}
 	s.users++
 	return s
 }
 
-// want asks for a channel. The mutex is held.
-func (c *connection) want(channel string) {
+// requestChannel asks for a channel. The mutex is held.
+func (c *connection) requestChannel(channel string) {
 	c.fresh = append(c.fresh, channel)
 	c.wakeWriter()
 }
@@ -83,10 +83,10 @@ func (c *connection) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.close()
 	defer cancel()
-	c.pace.begin()
+	c.pace.recordAttempt()
 	wire, err := c.cfg.Wire.Connect(ctx, c.key)
 	if err != nil {
-		c.pace.rest(ctx)
+		c.pace.sleep(ctx)
 		return
 	}
 	var reader sync.WaitGroup
@@ -109,7 +109,7 @@ func (c *connection) close() {
 	c.forget(c)
 	for _, s := range c.subscriptions { // the map no longer changes
 		s.become(dead)
-		c.cfg.Woken(s.about, Closed)
+		c.cfg.Notify(s.about, Closed)
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *connection) write(ctx context.Context, wire Connection) {
 			}
 		case <-tick.C:
 			more, empty := c.sweep(time.Now())
-			if empty || wire.Outlived() {
+			if empty || wire.ShouldReplace() {
 				return
 			}
 			if stale = append(stale, more...); c.isDown() {
@@ -137,7 +137,7 @@ func (c *connection) write(ctx context.Context, wire Connection) {
 			}
 			wire.Unsubscribe(ctx, stale)
 			wire.Ping(ctx)
-			for _, channel := range c.unheard() { // in a separate command, because the server may reject only some
+			for _, channel := range c.unconfirmedChannels() { // in a separate command, because the server may reject only some
 				wire.Subscribe(ctx, []string{channel})
 			}
 			stale = nil
@@ -190,11 +190,11 @@ func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 
 // unheard returns channels that have users and are not confirmed. The server rejected them, for
 // example because of an ACL, which an operator may correct.
-func (c *connection) unheard() (channels []string) {
+func (c *connection) unconfirmedChannels() (channels []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for channel, s := range c.subscriptions {
-		if s.unheard() && len(channels) < maxAskedAgain {
+		if s.unconfirmed() && len(channels) < maxAskedAgain {
 			channels = append(channels, channel)
 		}
 	}
@@ -211,14 +211,14 @@ func (c *connection) read(ctx context.Context, wire Connection) {
 			again = false
 			c.wakeWriter()
 		}
-		moved := event.Kind == redisstore.Unsubscribed && wire.Sharded() && c.wants(event.Channel)
+		moved := event.Kind == redisstore.Unsubscribed && wire.Sharded() && c.has(event.Channel)
 		switch {
 		case wire.Rejected(err): // the server rejects some channels; the others work
 			_ = jitter.Sleep(ctx, rejectedPause) //nolint:errcheck // the loop checks ctx
 		case err != nil || moved:
 			c.setDown(true)
-			c.interrupted()
-			c.pace.rest(ctx)
+			c.wakeInterrupted()
+			c.pace.sleep(ctx)
 			if wire.Sharded() {
 				return
 			}
@@ -230,16 +230,16 @@ func (c *connection) read(ctx context.Context, wire Connection) {
 	}
 }
 
-func (c *connection) wants(channel string) bool {
+func (c *connection) has(channel string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.subscriptions[channel] != nil
 }
 
-// interrupted wakes the waiters that relied on messages.
-func (c *connection) interrupted() {
+// wakeInterrupted wakes the waiters that relied on messages.
+func (c *connection) wakeInterrupted() {
 	for _, about := range c.unconfirm() {
-		c.cfg.Woken(about, Interrupted)
+		c.cfg.Notify(about, Interrupted)
 	}
 }
 
@@ -256,13 +256,13 @@ func (c *connection) unconfirm() (topics []Topic) {
 }
 
 func (c *connection) handle(e redisstore.Event) {
-	if about, why, wanted := c.take(e); wanted {
-		c.cfg.Woken(about, why)
+	if about, why, wanted := c.recordEvent(e); wanted {
+		c.cfg.Notify(about, why)
 	}
 }
 
-// take records an event of a subscription and reports whether to wake its waiters.
-func (c *connection) take(e redisstore.Event) (about Topic, why Reason, wanted bool) {
+// recordEvent records an event of a subscription and reports whether to wake its waiters.
+func (c *connection) recordEvent(e redisstore.Event) (about Topic, why Reason, wanted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.subscriptions[e.Channel]
@@ -274,7 +274,7 @@ func (c *connection) take(e redisstore.Event) (about Topic, why Reason, wanted b
 		s.become(confirmed)
 		return s.about, Confirmed, true
 	case redisstore.Unsubscribed: // not by this process: the slot moved, or an operator did it
-		c.want(e.Channel)
+		c.requestChannel(e.Channel)
 		return s.about, Interrupted, s.become(asked) == confirmed
 	case redisstore.Message:
 	}

@@ -39,8 +39,8 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 		life, end := context.WithCancel(context.Background())
 		b.end = end
 		b.Subscriber = wakeup.New(wakeup.Config{
-			Wire:  b.wire,
-			Woken: b.woken,
+			Wire:   b.wire,
+			Notify: b.woken,
 			Spawn: func(work func(ctx context.Context)) {
 				if life.Err() == nil {
 					b.workers.Go(func() { work(life) })
@@ -168,7 +168,7 @@ type connection struct {
 
 func (c *connection) Sharded() bool { return c.wire.sharded }
 
-func (c *connection) Outlived() bool {
+func (c *connection) ShouldReplace() bool {
 	c.wire.mu.Lock()
 	defer c.wire.mu.Unlock()
 	return c.era != c.wire.era

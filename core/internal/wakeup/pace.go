@@ -24,7 +24,7 @@ type pace struct {
 	began time.Time     // start of the last attempt
 }
 
-func (p *pace) begin() {
+func (p *pace) recordAttempt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.began = time.Now()
@@ -37,13 +37,13 @@ func (p *pace) healthy() bool {
 	return time.Since(p.began) >= healthyAfter
 }
 
-// rest pauses before the next attempt, or until ctx is canceled. The attempt begins when rest returns.
-func (p *pace) rest(ctx context.Context) {
+// sleep pauses before the next attempt, or until ctx is canceled. The attempt begins when sleep returns.
+func (p *pace) sleep(ctx context.Context) {
 	pause := firstPause
 	if !p.healthy() {
 		pause = min(max(2*p.pause, firstPause), longestPause)
 	}
 	p.pause = pause
 	_ = jitter.Sleep(ctx, pause) //nolint:errcheck // the caller checks ctx
-	p.begin()
+	p.recordAttempt()
 }

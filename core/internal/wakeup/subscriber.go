@@ -28,7 +28,7 @@ func (s *Subscriber) Subscribe(ctx context.Context, about Topic, channel string)
 	node := s.cfg.Wire.NodeOf(ctx, about.Key)
 	for {
 		c := s.connection(node, about.Key)
-		if sub := c.use(about, channel); sub != nil {
+		if sub := c.addUser(about, channel); sub != nil {
 			return sub
 		}
 		s.forget(c) // it was closed at this moment

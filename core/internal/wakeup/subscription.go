@@ -57,5 +57,5 @@ func (s *Subscription) stale(now time.Time) bool {
 	return s.users == 0 && (s.about.Lane != "" || now.Sub(s.since) >= linger)
 }
 
-// unheard reports whether it has users and the server has not confirmed it. The mutex is held.
-func (s *Subscription) unheard() bool { return s.users > 0 && !s.Confirmed() }
+// unconfirmed reports whether it has users and the server has not confirmed it. The mutex is held.
+func (s *Subscription) unconfirmed() bool { return s.users > 0 && !s.Confirmed() }

@@ -42,9 +42,9 @@ type Connection interface {
 	// Sharded reports whether the channels belong to slots. A lost connection is then not restored,
 	// because the slots may have moved.
 	Sharded() bool
-	// Outlived reports whether another connection should replace this one: it may lead to a server that
+	// ShouldReplace reports whether another connection should replace this one: it may lead to a server that
 	// is no longer the master, or its credentials are about to expire.
-	Outlived() bool
+	ShouldReplace() bool
 	// Subscribe asks for channels. An event reports success.
 	Subscribe(ctx context.Context, channels []string)
 	// Unsubscribe unsubscribes from channels.
@@ -85,8 +85,8 @@ type Topic struct {
 // Config is the configuration of a Subscriber. All fields are required.
 type Config struct {
 	Wire Wire
-	// Woken is called for each event of the subscription of a topic. It must not block.
-	Woken func(about Topic, why Reason)
+	// Notify is called for each event of the subscription of a topic. It must not block.
+	Notify func(about Topic, why Reason)
 	// Spawn runs work in a goroutine of its owner. The owner stops the goroutine by canceling its context
 	// and waits for it. Spawn does nothing after the owner was closed.
 	Spawn func(work func(ctx context.Context))
