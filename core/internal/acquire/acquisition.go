@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/resend"
 )
 
-// Acquisition takes the keys of one client. It contains the usual single attempt, so that it can be reused.
+// Acquisition acquires one or several keys for one caller. It contains the memory of the usual single attempt.
 type Acquisition struct {
 	Acquirer *Acquirer
 	Wish     Wish
@@ -20,12 +20,14 @@ type Acquisition struct {
 	first attempt
 }
 
-// Reusable reports whether no other goroutine can refer to the acquisition: it took one key without waiting.
+// Reusable reports whether the memory of the acquisition can be used again. This is so if it acquired one key without
+// waiting, because then no other goroutine refers to it.
 func (a *Acquisition) Reusable() bool {
 	return len(a.Wish.Keys) == 1 && !a.Report.Contended && a.first.room.Reusable()
 }
 
-// Acquire takes all keys or none. For a kind that is not held, such as a latch, it returns no holders.
+// Acquire acquires all keys or none. For a kind of lock without holders, such as a latch, it returns no holders. If ctx
+// carries a lock of one of the keys that is lost, Acquire returns that loss instead of its error.
 func (a *Acquisition) Acquire(ctx context.Context) ([]*holding.Holder, error) {
 	holders, err := a.take(ctx)
 	if err != nil {
@@ -35,6 +37,7 @@ func (a *Acquisition) Acquire(ctx context.Context) ([]*holding.Holder, error) {
 	return holders, err
 }
 
+// take is like Acquire, but does not look for losses and does not call AfterAcquire.
 func (a *Acquisition) take(ctx context.Context) ([]*holding.Holder, error) {
 	in, keys := a.Acquirer, a.Wish.Keys
 	if ctx.Err() != nil {
@@ -60,7 +63,7 @@ func (a *Acquisition) take(ctx context.Context) ([]*holding.Holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.first.got = nil // the acquisition may be kept for the next one
+	a.first.got = nil // an acquisition that is kept for its memory must not keep the holder
 	a.Report.Acquired, a.Report.Field, a.Report.Token = a.first.now, got.Field(), got.Token()
 	if a.Wish.Kind.Holds == redisstore.Unheld {
 		return nil, nil
@@ -69,7 +72,7 @@ func (a *Acquisition) take(ctx context.Context) ([]*holding.Holder, error) {
 	return got.AsSlice(), nil
 }
 
-// reenter adds a hold to the holder of the only key.
+// reenter adds a hold to the holder o, which ctx carries, and completes the report.
 func (a *Acquisition) reenter(ctx context.Context, o *holding.Holder) ([]*holding.Holder, error) {
 	if err := a.Acquirer.reenter(ctx, o, &a.Wish, &a.Report); err != nil {
 		return nil, err
@@ -78,7 +81,8 @@ func (a *Acquisition) reenter(ctx context.Context, o *holding.Holder) ([]*holdin
 	return o.AsSlice(), nil
 }
 
-// awaitCluster waits until a Cluster has answered once, which may take a while. It returns the time after that.
+// awaitCluster waits until a Cluster has answered for the first time, which may take a while. It returns the time after
+// that. Without a Cluster, or if the Cluster has answered before, it returns the start of the acquisition.
 func (a *Acquisition) awaitCluster(ctx context.Context) (now time.Time, err error) {
 	in, start := a.Acquirer, a.Report.Start
 	if in.Redis.Reached() {

@@ -1,13 +1,13 @@
-// Package acquire takes locks: it turns the wish of a caller into a grant, one [holding.Holder] for each key.
+// Package acquire acquires locks. From the [Wish] of a caller it makes one [holding.Holder] for each key.
 //
-// The usual acquisition wants one key. It is an [attempt], whose states are drawn above its type. Several keys
-// (multi.go) and several servers (redlock.go) are made of attempts.
+// An acquisition of one key runs one [attempt]. The comment of that type shows its states. An acquisition of several
+// keys (multi.go) or on several servers (redlock.go) runs several attempts.
 //
-// An attempt talks to three parties: Redis, where a script grants or refuses the lock ([Redis]); the queue of the key
-// in this process, which decides whose turn it is (package queue); and the reaper, to which it leaves the field of a
-// command without an answer ([Graves]). It gives a grant to package holding and does not see it again. The table in
-// manner.go describes how each kind of lock waits.
+// An attempt uses three things. A script in Redis grants or refuses the lock ([Redis]). The queue of the key in this
+// process decides which waiter has the next turn (package queue). The reaper clears up the fields of commands without
+// an answer ([Graves]). After a grant the attempt opens a holder in package holding, and has no further part in it. The
+// table in manner.go describes how the waiters for each kind of lock wait.
 //
-// This package does not depend on contexts that carry locks ([Config.Carried] looks for them), observers, or the
-// errors of package core. It returns errors of package failure and [BusyError]. Package core calls it.
+// This package does not depend on observers, on the errors of package core, or on how a context carries locks
+// ([Config.FindCarried] looks for them). It returns errors of package failure and [BusyError]. Package core calls it.
 package acquire

@@ -10,12 +10,12 @@ import (
 
 // manner describes how the callers of a kind of lock wait.
 type manner struct {
-	lane       func(a *attempt) string                                                 // returns the lane of its waiter in the queue; "": it waits behind the others
+	lane       func(a *attempt) string                                                 // returns the lane of the waiter; "": the waiter joins the queue of the key
 	field      func(a *attempt) string                                                 // returns the field of the next command
 	onNoAnswer func(a *attempt, field string, call *redisstore.Call[redisstore.Grant]) // leaves a field without an answer to the reaper
 	sleep      func(a *attempt, todo queue.Step) time.Duration                         // returns how long the waiter sleeps if nothing wakes it
 	listens    bool                                                                    // the kind has messages
-	announces  bool                                                                    // its attempts exclude other callers that would share the lock
+	announces  bool                                                                    // attempts keep out other callers that would share the lock
 }
 
 // manners has a row for each [redisstore.Waiting].
@@ -35,8 +35,8 @@ const (
 	// announceInterval is the longest sleep of a waiter whose attempts announce it: 500 ms. The mark that an attempt
 	// leaves in Redis lasts for 900 ms, so 400 ms are left for the round trip of the next attempt.
 	announceInterval = 5 * redisstore.LongestMark / 9
-	// memberInterval is how long a waiter at one server of a Redlock lets others pass before the Redlock asks the
-	// other servers again, so that it asks them at least once per poll interval.
+	// memberInterval is how long a waiter at one server of a Redlock is refused before the Redlock asks the other
+	// servers again, so that it asks them at least once per poll interval.
 	memberInterval = pollInterval / 2
 	// spinPause is the first pause of a waiter that spins. Each further pause is twice as long as the one before, up to
 	// [queue.SilentPoll], so that the waiter gets a turn now and then even beside a busy process.

@@ -8,16 +8,16 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// place is the place of an attempt in the queue that a fair lock keeps in Redis. Its name in Redis is a field, which
-// the attempt keeps while it gets answers:
+// place is the place of an attempt in the queue that a fair lock keeps in Redis. In Redis a place is named by a field.
+// The attempt sends the same field again and again while it gets answers:
 //
 //	none ── sends ──▶ taken ─ has the lock ─▶ none
 //	                  │ ▲ └── leaves ───────▶ none: the reaper clears it up
 //	        no answer ▼ │ sends, with a new field
 //	                 ghost
 //
-// The next send names the ghosts. Redis gives its field their places, also places that they get later. So the ghosts
-// go to the reaper only when the attempt ends.
+// Each send also names the ghosts. If a ghost has a place or gets one later, Redis gives that place to the field of the
+// next send. So the attempt leaves the ghosts to the reaper only when it ends.
 type place struct {
 	lane   string                               // lane of the waiter in this process: the first field
 	taken  string                               // the field that has or may have a place; "": none
@@ -25,14 +25,14 @@ type place struct {
 }
 
 const (
-	// placePoll is how long a waiter with a place sleeps before it shows that it is alive. The times for which others
-	// wait for it follow from that: patience, absent and later in fair_acquire.lua.
+	// placePoll is the interval at which a waiter with a place shows that it is alive. The times for which other waiters
+	// wait for it depend on placePoll: patience, absent and later in fair_acquire.lua.
 	placePoll = redisstore.FairLook
-	// farPoll is how long a waiter sleeps if manyOthers are before it (far in fair_acquire.lua), because there may be
-	// thousands of such waiters.
+	// farPoll is the interval of a waiter with manyOthers before it (far in fair_acquire.lua). It is longer, because
+	// there may be thousands of such waiters.
 	farPoll    = redisstore.FairFarLook
 	manyOthers = redisstore.FairManyWait
-	// sureAfter is how long a waiter sleeps when its messages begin to arrive, if at least fewOthers are before it.
+	// sureAfter is how long a waiter with at least fewOthers before it sleeps after its messages begin to arrive.
 	sureAfter = 100 * time.Millisecond
 	fewOthers = 8
 )
@@ -82,7 +82,7 @@ func (a *attempt) leavePlace() {
 func (a *attempt) sleepInPlace(todo queue.Step) time.Duration {
 	hears, before := !todo.NoMessages, a.waitersBefore()
 	if before > 0 {
-		todo.NoMessages, todo.Sleep = false, 0 // it can wait
+		todo.NoMessages, todo.Sleep = false, 0 // its turn does not come soon
 	}
 	interval := placePoll
 	switch {
@@ -94,7 +94,8 @@ func (a *attempt) sleepInPlace(todo queue.Step) time.Duration {
 	return atMost(todo.Sleep, min(jitter.Of(interval), a.untilConfirmed(hears, before)))
 }
 
-// waitersBefore returns how many waiters were waitersBefore the attempt in Redis at its last refusal; 0 if it had none.
+// waitersBefore returns how many waiters were before the attempt in Redis at its last refusal. It returns 0 if the
+// attempt was not refused.
 func (a *attempt) waitersBefore() int {
 	if a.refusal.Refusal == nil {
 		return 0
@@ -102,8 +103,9 @@ func (a *attempt) waitersBefore() int {
 	return a.refusal.Index
 }
 
-// untilConfirmed returns the longest sleep of a waiter whose messages begin to arrive, because it may have missed the
-// message about its turn. If many are before the waiter, that message has most likely not been sent yet.
+// untilConfirmed limits the sleep of a waiter when its messages begin to arrive, because it may have missed the message
+// about its turn. With fewOthers or more before the waiter, that message has most likely not been sent yet. At other
+// times untilConfirmed returns farPoll.
 func (a *attempt) untilConfirmed(hears bool, before int) time.Duration {
 	first := hears && !a.confirmed
 	a.confirmed = hears

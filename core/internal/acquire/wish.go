@@ -30,7 +30,7 @@ type Redis interface {
 // Graves clears up the fields of commands without an answer.
 type Graves interface {
 	holding.Graves
-	// IsOrphan and WasOrphaned report whether a field is being cleared up, or was just now.
+	// IsOrphan reports whether the reaper is clearing a field up. WasOrphan reports whether it has recently done so.
 	IsOrphan(field string) bool
 	WasOrphan(field string) bool
 }
@@ -58,8 +58,9 @@ type Config struct {
 	FailFast  func(ctx context.Context, key string) error // returns an error while the node of the key is known to be silent
 	OneScript func(keys []string) bool                    // reports whether one script may use all keys
 
-	// FindCarried decides what an acquisition does with a holder of the key that ctx carries: it re-enters the holder again,
-	// acquires the lock under the holder under, or fails, for example because a reader wants to write.
+	// FindCarried looks for a holder of key in ctx. If again is not nil, the acquisition re-enters that holder. If under
+	// is not nil, the acquisition acquires the lock in addition to that holder. FindCarried returns an error if the
+	// acquisition must fail, for example because a reader wants to write.
 	FindCarried func(ctx context.Context, key string, w *Wish) (again, under *holding.Holder, err error)
 	// FindLoss returns the loss of one of the keys that ctx carries; nil if none was lost.
 	FindLoss func(ctx context.Context, keys []string) error
@@ -92,8 +93,8 @@ type Wish struct {
 
 	under     *holding.Holder // a holder of the caller that can share the lock; nil: none
 	member    bool            // the wish is for one server of a Redlock
-	asksAgain bool            // the Redlock may wait and asks again itself
-	admitted  bool            // it passed the limits of waiters before
+	asksAgain bool            // the wish is for one server of a Redlock that may wait and asks the server again
+	admitted  bool            // the caller passed the limits of waiters before
 }
 
 // MayWait reports whether the caller joins a queue.
@@ -105,10 +106,10 @@ type Report struct {
 	Acquired  time.Time
 	Contended bool          // the first attempt was refused, or others were queued before it
 	Reentered bool          // the context already carried all keys
-	HandedOff bool          // received from a hold of this client
+	HandedOff bool          // a release of this client gave the lock to the caller
 	Attempts  int           // commands sent
 	RoundTrip time.Duration // round trip of the command that succeeded
-	BlockedBy string        // the field that had the lock at the last refusal, or that gave it away
+	BlockedBy string        // the field that had the lock at the last refusal, or from which the caller got the lock
 	Field     string        // field of the grant
 	Token     int64
 }
@@ -143,7 +144,7 @@ func NotQueued(err error, key string, kind *redisstore.Kind) error {
 	return failure.TooManyWaiters
 }
 
-// lateAnswer lets the reaper ask whether an acquire without an answer was answered later.
+// lateAnswer lets the reaper check whether an acquire that was given up was answered later.
 type lateAnswer struct {
 	call        *redisstore.Call[redisstore.Grant]
 	leavesField bool // a refusal leaves the field in a queue in Redis

@@ -1,8 +1,8 @@
-// Package holding manages the locks that the callers of one client hold, from the grant of a lock to its end.
+// Package holding manages the locks that the callers of one client hold, from the grant of a lock to its release or loss.
 //
-// There are two types. A [Holder] is one field in Redis: it has a key, a [lease.Lease], and the holds that share
-// both. A [Hold] belongs to one caller: it is an acquisition or a re-entry. It has one Holder, or several if the lock
-// has several keys or servers. The life of a lock in this package:
+// There are two main types. A [Holder] is one field in Redis, with a key and a [lease.Lease]. One or more holds share it.
+// A [Hold] is what one caller got by an acquisition or a re-entry. It has one Holder, or several if the lock has several
+// keys or servers. This is the life of a lock in this package:
 //
 //	a grant ─▶ Holder ── Begin ──▶ Hold ──┬── Reenter, Refresh, Move ──▶ the same Holder
 //	                                      ├── Release of an inner hold: the count in Redis falls
@@ -12,10 +12,10 @@
 //
 // This package runs a few scripts in Redis ([Redis]), asks the queue of the key for the next waiter, and leaves
 // commands without an answer to the reaper. It does not depend on how a lock is acquired, or on the contexts and
-// observers of callers: package core creates the contexts, and its [Watcher] notifies the observers. Package acquire
-// opens Holders, as a hand-off does, and re-enters them. Package core begins and ends Holds.
+// observers of callers. Package core creates the contexts, and its [Watcher] notifies the observers. Package acquire
+// opens Holders for grants and re-enters Holders. Package core begins and ends Holds.
 //
-// Mutexes are locked from outer to inner: of Holders (several of them in the order of inOrder), of the watchdog, of a
-// lease. The mutex of operations is never held together with another one. The packages below call no function of this
-// package while they hold a mutex.
+// A goroutine locks mutexes in this order: those of Holders (several of them in the order of inOrder), that of the
+// watchdog, and that of a lease. It holds the mutex of operations together with no other mutex. The packages that this
+// package calls do not call it back while they hold a mutex.
 package holding

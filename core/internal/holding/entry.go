@@ -12,17 +12,17 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Entry is a re-entry: another hold of a holder.
+// Entry describes a re-entry, which adds a hold to a holder.
 type Entry struct {
 	Span    resend.Span
 	Lease   time.Duration
-	Renewed bool
+	Renewed bool        // the watchdog renews the lease for the new hold
 	Valid   func() bool // reports whether the context of the caller still carries the holder
 }
 
 // Reenter adds a hold that has not begun. It does not wait in the queue of the key, because the holder already has the
-// lock. The caller begins the hold or gives it back by Undo. On an error, final reports whether the error is the outcome
-// of the re-entry: the node is silent, or the holder ended before.
+// lock. The caller then begins the hold, or calls [Holder.Undo]. If final is true, the caller returns the error as it is,
+// because the node is silent or the holder has ended.
 func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	if err := o.in.FailFast(ctx, o.lease.Key); err != nil {
 		return true, err
@@ -54,7 +54,8 @@ func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	return false, nil
 }
 
-// announce counts one more hold, which has not begun yet, and returns the new count.
+// addEntering counts one more hold, which has not begun yet, and returns the new count. It returns an error if the lease
+// has ended.
 func (o *Holder) addEntering() (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -65,8 +66,8 @@ func (o *Holder) addEntering() (int, error) {
 	return o.count(), nil
 }
 
-// Undo takes back a re-entry whose hold did not begin. It returns at once; the count in Redis is corrected in the
-// background.
+// Undo takes back a re-entry whose hold did not begin. It returns at once and corrects the count in Redis in the
+// background. renewed means that the watchdog renews the lease for that hold.
 func (o *Holder) Undo(renewed bool) {
 	if renewed {
 		o.lease.StopRenewal()
@@ -74,9 +75,9 @@ func (o *Holder) Undo(renewed bool) {
 	o.amendAfter(func() { o.entering-- })
 }
 
-// amendAfter changes the holds under the mutex. After the change the count in Redis may be too high, so amendAfter also
-// starts a background writer that corrects it, at most one per holder. The writer frees a lock that has no holds any
-// more. The mutex covers both steps, so no release can pass such a lock to a waiter in between.
+// amendAfter calls change, which changes the holds, under the mutex. After that the count in Redis may be too high. So
+// amendAfter also starts amend in the background, at most once per holder. The mutex covers both steps, so no release can
+// pass the lock on in between.
 func (o *Holder) amendAfter(change func()) {
 	o.mu.Lock()
 	change()
@@ -88,7 +89,8 @@ func (o *Holder) amendAfter(change func()) {
 	}
 }
 
-// amend writes the count until Redis confirms the right one or the holder has ended.
+// amend writes the count of holds to Redis until Redis confirms it or the holder has ended. If the holder has no hold any
+// more, amend frees the lock.
 func (o *Holder) amend(ctx context.Context) {
 	for pause := resend.FirstPause; !o.tryAmend(ctx); pause = resend.NextPause(pause) {
 		if jitter.Sleep(ctx, pause) != nil {
@@ -97,8 +99,9 @@ func (o *Holder) amend(ctx context.Context) {
 	}
 }
 
-// tryAmend tries once and reports whether nothing is left to do. Other operations go first: tryAmend writes nothing
-// while one waits for the turn, and an operation that comes later cancels its wait for the answer.
+// tryAmend writes the count once and reports whether nothing is left to do. Other operations go first. While another
+// operation waits for the turn, tryAmend writes nothing. An operation that comes later cancels the wait of tryAmend for
+// the answer.
 func (o *Holder) tryAmend(ctx context.Context) bool {
 	if o.operations.begin(ctx) != nil {
 		return true // the client was closed
@@ -121,7 +124,8 @@ func (o *Holder) tryAmend(ctx context.Context) bool {
 	}
 }
 
-// amendOnce sends the count once. The command does not raise the lease, so it does no harm if Redis executes it late.
+// amendOnce sends the count once and reports whether Redis has confirmed the present count. The command does not raise
+// the lease, so it does no harm if Redis executes it late.
 func (o *Holder) amendOnce(ctx context.Context, count int) (done bool) {
 	now := time.Now()
 	call := o.in.Redis.Hold(now, o.lease.Claim, count, 0)
@@ -136,8 +140,9 @@ func (o *Holder) amendOnce(ctx context.Context, count int) (done bool) {
 	return done
 }
 
-// writeCount writes the count and sends it again until Redis answers. It never creates the lock. If the lock no longer
-// exists, the holder has lost it.
+// writeCount writes the count to Redis and raises the lease to ttl, if ttl is not 0. It sends the command again until
+// Redis answers. The command never creates the lock. If Redis no longer has the holder, writeCount loses the lease and
+// returns [failure.NotMine].
 func (o *Holder) writeCount(ctx context.Context, count int, ttl time.Duration, s resend.Span) (sent time.Time, err error) {
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[bool]{
 		Key: o.lease.Key, Span: s, Subject: o,
@@ -150,7 +155,7 @@ func (o *Holder) writeCount(ctx context.Context, count int, ttl time.Duration, s
 	return got.Sent, o.checkMine(got.Answer)
 }
 
-// Extend renews the whole lease of holders that each have one hold, which has not begun.
+// Extend renews the whole lease of holders whose only hold has not begun. It returns the errors in the order of holders.
 func Extend(ctx context.Context, holders []*Holder, ttl time.Duration, s resend.Span) []error {
 	return forEach(holders, func(o *Holder) error {
 		o.lease.Ask(ttl)
@@ -160,9 +165,10 @@ func Extend(ctx context.Context, holders []*Holder, ttl time.Duration, s resend.
 	})
 }
 
-// beginOperation waits for the turn of an operation without a wait time, which the caller requested at asked. It returns
-// the start of the operation and its time limits: the rest of the backend timeout, or a whole one if the operations
-// before it were answered.
+// beginOperation waits for the turn of an operation without a wait time. asked is the time at which the caller requested
+// the operation. beginOperation returns the start of the operation and its time limits. If an operation was answered
+// during the wait, or if there was no wait, the limits count from the start. Otherwise the operation ends one backend
+// timeout after the wait began.
 func (o *Holder) beginOperation(ctx context.Context, asked time.Time) (now time.Time, s resend.Span, err error) {
 	sender := o.in.Sender
 	s, err = o.operations.beginWithin(ctx, sender.Operation(asked), sender.Timeout)

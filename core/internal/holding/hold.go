@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/failure"
 )
 
-// Hold is one acquisition or re-entry of a caller. It does not contain the handle that the caller refers to, so that
-// the client notices when the handle becomes unreachable. It is safe for concurrent use.
+// Hold is what a caller gets by one acquisition or re-entry. It does not contain the handle that the caller refers to,
+// so the client notices when the handle becomes unreachable. It is safe for concurrent use.
 //
 //	New ── Begin ──▶ held ──┬── Release, Leave, Move ──▶ ended
 //	                        └── lost, or left by a closed client ── Release ──▶ ended
@@ -20,7 +20,7 @@ import (
 // fate records the second state, ended the last one.
 type Hold struct {
 	holders  []*Holder // one per key, or one per server that granted a Redlock
-	needs    int       // how many of their leases have to last; with fewer the hold is lost
+	needs    int       // number of leases that the hold needs; with fewer leases the hold is lost
 	cancel   context.CancelCauseFunc
 	home     *Holdings // its Watcher is notified
 	info     Info
@@ -28,10 +28,10 @@ type Hold struct {
 	observed context.Context //nolint:containedctx // context for the Watcher; nil without observers
 	ended    atomic.Bool
 	leaked   atomic.Bool  // its handle was garbage-collected; it ends with its lease
-	fate     atomic.Int32 // how it ended under its caller: notOver, overLost or overLeft
+	fate     atomic.Int32 // how it ended without its caller: notOver, overLost or overLeft
 
-	// If a hold is renewed or observed, its handle gets a cleanup at the first renewal, or at the loss. Until then the
-	// field unwatched keeps the handle alive. Most holds end before and do not pay for a cleanup.
+	// The handle of a renewed or observed hold gets a cleanup at the first renewal, or at the loss. Until then the field
+	// unwatched keeps the handle reachable. Most holds end before that and need no cleanup.
 	unwatched atomic.Pointer[Handle]
 	cleanup   atomic.Pointer[runtime.Cleanup]
 }
@@ -55,7 +55,7 @@ type Info struct {
 // Acquired returns when the lock was acquired.
 func (i *Info) Acquired() time.Time { return i.Start.Add(i.Took) }
 
-// The ways in which a hold ends under its caller.
+// These are the ways in which a hold ends without its caller.
 const (
 	notOver  int32 = iota
 	overLost       // the lease expired, or Redis no longer has the lock
@@ -74,14 +74,14 @@ func fateOf(cause error) int32 {
 type End struct {
 	Remaining time.Duration // the rest of the lease when the end began; 0 when lost
 	HandedOff bool          // the release gave the lock to a waiter of this client
-	Left      bool          // the key stays until it expires
-	Moved     bool          // another hold goes on for the same lock
+	Left      bool          // the key stays in Redis until it expires
+	Moved     bool          // another hold of the same lock has replaced this hold
 	Lost      bool
 	Err       error
 }
 
-// NewHold returns a hold that has not begun. needs is how many of its holders' leases have to last. The hold reports its
-// events to the Watcher of hs.
+// NewHold returns a hold that has not begun. needs is the number of leases of holders that the hold needs. The hold
+// reports its events to the Watcher of hs.
 func (hs *Holdings) NewHold(holders []*Holder, needs int, info Info) *Hold {
 	var h *Hold
 	if len(holders) == 1 && !info.Reentrant && holders[0].first.holders == nil {
@@ -109,8 +109,8 @@ func (h *Hold) Begin() {
 	}
 }
 
-// Watch makes the client notice that the handle of a renewed or observed hold is garbage-collected. A fixed lease
-// expires by itself and is lost then; for observers its hold continues until it is released.
+// Watch makes the client notice that the handle is garbage-collected, if the hold is renewed or observed. For other holds
+// it does nothing, because their leases expire by themselves.
 func (h *Hold) Watch(handle *Handle) {
 	if h.observed == nil && !h.renewed.Load() {
 		return
@@ -121,7 +121,7 @@ func (h *Hold) Watch(handle *Handle) {
 	}
 }
 
-// collect adds a cleanup to the handle and lets go of it.
+// collect adds a cleanup to the handle and drops the reference to the handle. Only the first call has an effect.
 func (h *Hold) collect() {
 	handle := h.unwatched.Swap(nil)
 	if handle == nil {
@@ -138,8 +138,8 @@ func (h *Hold) unwatch() {
 	}
 }
 
-// handleLeak stops renewing a hold whose handle was garbage-collected. The key expires with its lease. The context is
-// canceled only then, because the work that the lock guards may still wait for its Done channel.
+// handleLeak stops renewing the leases of a hold whose handle was garbage-collected. The context is canceled only when
+// the lease expires, because work that the lock guards may still use the context.
 func handleLeak(h *Hold) {
 	if h.ended.Load() || !h.leaked.CompareAndSwap(false, true) {
 		return
@@ -163,7 +163,8 @@ func (h *Hold) Observed() context.Context { return h.observed }
 // Ended reports whether the caller ended the hold.
 func (h *Hold) Ended() bool { return h.ended.Load() }
 
-// Remaining returns how long the hold has the leases that it needs; 0 or less after its end.
+// Remaining returns how long the hold still has the leases that it needs. It returns 0 or less after the hold has ended
+// or is lost.
 func (h *Hold) Remaining(now time.Time) time.Duration {
 	if h.ended.Load() {
 		return 0
@@ -171,11 +172,12 @@ func (h *Hold) Remaining(now time.Time) time.Duration {
 	return remaining(h.holders, h.needs, now)
 }
 
-// EnoughLast reports whether at least needs of the holders' leases last.
+// EnoughLast reports whether at least needs of the holders have a lease that has not expired.
 func EnoughLast(holders []*Holder, needs int, now time.Time) bool {
 	return remaining(holders, needs, now) > 0
 }
 
+// remaining returns how long at least needs of the holders still have their lease.
 func remaining(holders []*Holder, needs int, now time.Time) time.Duration {
 	if len(holders) == 1 {
 		return holders[0].lease.Remaining(now)
@@ -188,7 +190,8 @@ func remaining(holders []*Holder, needs int, now time.Time) time.Duration {
 	return left[len(left)-needs]
 }
 
-// HolderOf returns the holder of a key of a client, if the hold has such a holder and the holder has the lock.
+// HolderOf returns the holder of key that belongs to the client of hs. It returns nil if the hold has ended, has no such
+// holder, or if that holder does not have the lock any more.
 func (h *Hold) HolderOf(hs *Holdings, key string) *Holder {
 	if h.ended.Load() {
 		return nil
@@ -206,7 +209,8 @@ func (h *Hold) Covers(name string) bool {
 	return slices.ContainsFunc(h.holders, func(o *Holder) bool { return o.lease.Key == o.in.KeyOf(name) })
 }
 
-// LossOf returns the loss of one of the keys of a client; nil if the hold has lost none or has ended.
+// LossOf returns the loss of one of the keys of the client of hs. It returns nil if no such key is lost or if the hold has
+// ended.
 func (h *Hold) LossOf(hs *Holdings, keys []string) error {
 	if h.ended.Load() {
 		return nil
@@ -222,7 +226,8 @@ func (h *Hold) LossOf(hs *Holdings, keys []string) error {
 	return nil
 }
 
-// CheckClock cancels the context of the hold if its lease has expired by the clock.
+// CheckClock loses the leases that have expired by the clock. If the hold then has too few leases, its context is
+// canceled when CheckClock returns.
 func (h *Hold) CheckClock(now time.Time) {
 	if h.ended.Load() {
 		return
@@ -232,7 +237,7 @@ func (h *Hold) CheckClock(now time.Time) {
 	}
 }
 
-// Loss returns the errors of the lost leases if fewer last than the hold needs; nil if enough last.
+// Loss returns the errors of the lost leases if the hold has fewer leases than it needs. Otherwise it returns nil.
 func (h *Hold) Loss() error {
 	if len(h.holders) == 1 {
 		return h.holders[0].lease.Loss()
@@ -244,8 +249,8 @@ func (h *Hold) Loss() error {
 	return failure.JoinBeyond(len(h.holders)-h.needs, losses)
 }
 
-// Move ends the hold and returns another hold of the same lock, which has not begun. moved is false if the hold had
-// ended before. The caller binds the new hold and then calls Moved.
+// Move ends the hold and returns a new hold of the same lock, which has not begun. The caller calls [Hold.Bind] for the
+// new hold and then [Hold.CompleteMove]. If the hold had ended before, moved is false and the new hold has ended, too.
 func (h *Hold) Move() (to *Hold, moved bool) {
 	to = &Hold{home: h.home, info: h.info, holders: h.holders, needs: h.needs}
 	if !h.ended.CompareAndSwap(false, true) {
@@ -256,7 +261,8 @@ func (h *Hold) Move() (to *Hold, moved bool) {
 	return to, true
 }
 
-// CompleteMove completes Move: to replaces the hold.
+// CompleteMove puts the hold to, which Move returned, in the place of this hold. If the lock is lost, it cancels the
+// context of to.
 func (h *Hold) CompleteMove(to *Hold) {
 	to.renewed.Store(h.renewed.Swap(false))
 	for _, o := range to.holders {
@@ -273,7 +279,7 @@ func (h *Hold) CompleteMove(to *Hold) {
 	}
 }
 
-// remainingToReport returns the rest of the lease, for the report of the end of the hold. Without observers it returns 0.
+// remainingToReport returns the rest of the lease for [End.Remaining]. Without observers it returns 0.
 func (h *Hold) remainingToReport(now time.Time) time.Duration {
 	if h.observed == nil {
 		return 0
@@ -303,8 +309,8 @@ func (h *Hold) lose(cause error) {
 	}
 }
 
-// loseOnRelease reports a loss that a release found, unless it was reported before. err is the error of the release: a
-// loss, or the close of the client that left the hold to its lease.
+// loseOnRelease reports the loss in err, the error of a release, unless a loss was reported before. If err is neither a
+// loss nor the close of the client, loseOnRelease does nothing.
 func (h *Hold) loseOnRelease(err error) {
 	if !errors.Is(err, failure.Lost) && !errors.Is(err, failure.Closed) {
 		return

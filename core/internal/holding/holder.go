@@ -11,26 +11,27 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Holder is one field in Redis: one outermost acquisition of one key. It has a lease and holds: the acquisition and its
-// re-entries. It is safe for concurrent use.
+// Holder is one field in Redis by which this client has the lock of one key. It has a lease. Its holds are the
+// acquisition that created the field, and the re-entries of that acquisition. It is safe for concurrent use.
 type Holder struct {
 	in         *Holdings
 	lease      lease.Lease
 	token      int64      // fencing token; 0 where the lock has none
-	operations operations // gives commands their turns
+	operations operations // gives the operations of the holder their turns
 
 	mu       sync.Mutex
 	holds    []*Hold // holds that have begun and not ended
-	entering int     // holds that have not begun yet
+	entering int     // number of re-entries whose hold has not begun yet
 	amending bool    // the count in Redis may be wrong and is being corrected
 
-	// Room for the first hold, which saves the usual acquisition an allocation.
+	// Memory for the first hold, which saves the usual acquisition an allocation.
 	first   Hold
 	self    [1]*Holder
 	oneHold [1]*Hold
 }
 
-// Open returns the holder of a lease that Redis granted to an acquire or a hand-off. The lease is not under watch yet.
+// Open returns a new holder with the lease that Redis granted to an acquire or a hand-off. The lease is not under watch
+// before [Holder.Watch].
 func (hs *Holdings) Open(claim redisstore.Claim, token int64, sent time.Time, ttl time.Duration) *Holder {
 	o := &Holder{in: hs, token: token}
 	o.self[0] = o
@@ -57,14 +58,14 @@ func (o *Holder) Field() string { return o.lease.Field }
 // Token returns the fencing token; 0 where the lock has none.
 func (o *Holder) Token() int64 { return o.token }
 
-// Lasts reports whether the lease lasts by the clocks. It may be true while the lease is being released.
+// Lasts reports whether the lease has not expired by the clocks. It may return true while the lease is being released.
 func (o *Holder) Lasts(now time.Time) bool { return !o.lease.Expired(now) }
 
-// Alive reports whether the holder has the lock: the lease lasts, and no release has begun.
+// Alive reports whether the holder has the lock: its lease has not expired and is not lost, and no release has begun.
 func (o *Holder) Alive(now time.Time) bool { return o.lease.Alive(now) }
 
-// Watch puts the lease under watch, renewed or not. at is the time of the grant, which may be long before a MultiLock
-// has its hold.
+// Watch makes the watchdog check the deadline of the lease and, if renewed is true, renew the lease. at is the time of
+// the grant. In a MultiLock the hold may begin long after that.
 func (o *Holder) Watch(renewed bool, at time.Time) {
 	if renewed {
 		o.lease.Renew(at)
@@ -73,7 +74,7 @@ func (o *Holder) Watch(renewed bool, at time.Time) {
 	}
 }
 
-// begin adds a hold.
+// begin adds a hold that begins now.
 func (o *Holder) begin(h *Hold) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,10 +84,10 @@ func (o *Holder) begin(h *Hold) {
 	}
 }
 
-// count returns how many holds there are, including holds that have not begun. The caller holds the mutex.
+// count returns the number of holds, including the holds that have not begun. The caller holds the mutex.
 func (o *Holder) count() int { return len(o.holds) + o.entering }
 
-// countHolds returns the same as count. The caller does not hold the mutex.
+// countHolds is like count, but locks the mutex.
 func (o *Holder) countHolds() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +119,7 @@ func (o *Holder) remove(h *Hold) int {
 	return o.count()
 }
 
-// removeUnlessLast removes a leaked hold if it is not the only one.
+// removeUnlessLast removes a leaked hold and cancels its context, if the holder has another hold.
 func (o *Holder) removeUnlessLast(h *Hold) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,8 +129,8 @@ func (o *Holder) removeUnlessLast(h *Hold) {
 	}
 }
 
-// drop removes a hold from the list and leaves no reference to it in the array. A reference would keep the hold alive,
-// and through its context the outer hold. The caller holds the mutex.
+// drop removes a hold from the list and clears the reference to it in the array. A reference would keep the hold in
+// memory, and through its context also the outer hold. The caller holds the mutex.
 func (o *Holder) drop(h *Hold) {
 	o.holds = slices.DeleteFunc(o.holds, func(other *Hold) bool { return other == h })
 }
@@ -145,12 +146,12 @@ func (o *Holder) replace(from, to *Hold) {
 	}
 }
 
-// checkClock loses the lease if its deadline has passed. When it returns, the contexts of the holds that need the lease
-// are canceled, even if another goroutine is just about to cancel them.
+// checkClock loses the lease if its deadline has passed. When checkClock returns, the contexts of the holds that need
+// the lease are canceled, even if another goroutine found the loss and has not canceled them yet.
 func (o *Holder) checkClock(now time.Time) {
 	cause := o.lease.CheckClock(now)
 	if cause == nil {
-		return // it lasts, or was released
+		return // the lease has not expired, or was released
 	}
 	for _, h := range o.liveHolds() {
 		if h.Loss() != nil {
@@ -159,9 +160,9 @@ func (o *Holder) checkClock(now time.Time) {
 	}
 }
 
-// Lost cancels the contexts of the holds that need the lease. The lease calls it when it is lost. Lost frees nothing
-// unless a command without an answer may have raised the lease in Redis. In that case the reaper frees the lock, because
-// other callers would have to wait until that lease expires.
+// Lost cancels the contexts of the holds that need the lease, and removes the holder from the queue of the key. The
+// lease calls it when the lease is lost. If a command without an answer may have raised the lease in Redis, Lost makes
+// the reaper free the lock. Otherwise other callers would have to wait until that lease expires.
 func (o *Holder) Lost(error) {
 	for _, h := range o.liveHolds() {
 		if cause := h.Loss(); cause != nil {
@@ -193,13 +194,13 @@ func (o *Holder) relinquish() {
 	o.in.Graves.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
 }
 
-// leaveQueue makes the queue of the key forget the holder. notified is the number of other clients that were notified,
-// or one of the constants of [queue.Queues.RemoveHolder].
+// leaveQueue removes the holder from the queue of the key. notified is the number of other processes that received the
+// message of the release, or one of the constants of [queue.Queues.RemoveHolder].
 func (o *Holder) leaveQueue(notified int) {
 	o.in.Queues.RemoveHolder(o.lease.Key, o, notified, time.Now())
 }
 
-// endCause returns the error of an operation on a lease that has ended.
+// endCause returns the error of an operation on a lease that has ended: its loss, or [failure.NotHeld].
 func (o *Holder) endCause() error {
 	if loss := o.lease.Loss(); loss != nil {
 		return loss
@@ -207,8 +208,8 @@ func (o *Holder) endCause() error {
 	return failure.NotHeld
 }
 
-// confirm handles the answer of a script that looked for the field of the holder. If the field is missing, the lock is
-// lost.
+// checkMine handles the answer of a script that looked for the field of the holder. If the field is missing, checkMine
+// loses the lease and returns [failure.NotMine].
 func (o *Holder) checkMine(mine bool) error {
 	if !mine {
 		o.lease.Lose(failure.NotMine)
@@ -217,8 +218,9 @@ func (o *Holder) checkMine(mine bool) error {
 	return nil
 }
 
-// LoseOnRefusal records that Redis refused the lock to a caller to which this holder gave it. It returns how the holder
-// ended: it was released in between, or it is lost.
+// LoseOnRefusal records that Redis refused the lock to a caller that already has it by this holder, so Redis has the
+// holder no longer. LoseOnRefusal returns [failure.NotHeld] if the holder was released in between. Otherwise the lease
+// is lost, and LoseOnRefusal returns the loss.
 func (o *Holder) LoseOnRefusal() error {
 	_ = o.checkMine(false) //nolint:errcheck // the cause says more
 	return o.endCause()
@@ -232,8 +234,8 @@ func (o *Holder) recordLease(sent time.Time, ttl time.Duration, err error) {
 	o.checkClock(time.Now())
 }
 
-// expectEcho prepares the queue for the message of a command that lowers the lease, of which left remains, to ttl.
-// It reports whether the lease becomes shorter, as far as this client knows.
+// expectEcho makes the queue expect the message of a command that sets the lease to ttl, if that is less than left, the
+// rest of the lease. It reports whether the lease becomes shorter, as far as this client knows.
 func (o *Holder) expectEcho(left, ttl time.Duration) (falls bool) {
 	if falls = left > ttl; falls {
 		o.in.Queues.ExpectEcho(o.lease.Key, time.Now())
@@ -241,8 +243,8 @@ func (o *Holder) expectEcho(left, ttl time.Duration) (falls bool) {
 	return falls
 }
 
-// echoSent completes expectEcho. After a command without an answer the change is empty, and the queue treats a later
-// message as one of another client.
-func (o *Holder) echoSent(change redisstore.Change) {
+// resolveEcho reports the answer to the command that expectEcho announced. If the command got no answer, the change is
+// empty, and the queue takes a later message for a message of another process.
+func (o *Holder) resolveEcho(change redisstore.Change) {
 	o.in.Queues.ResolveEcho(o.lease.Key, change.Fell, time.Now())
 }

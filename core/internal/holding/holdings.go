@@ -14,12 +14,12 @@ import (
 
 // Redis runs the scripts of a held lock.
 type Redis interface {
-	// Hold writes the number of holds. If lease is not 0, it raises the lease in Redis to it, and never lowers the
-	// lease.
+	// Hold writes the number of holds. If lease is not 0, Hold raises the lease in Redis to lease. It never lowers
+	// the lease in Redis.
 	Hold(now time.Time, c redisstore.Claim, count int, lease time.Duration) redisstore.Call[bool]
 	// Refresh sets the lease, up or down.
 	Refresh(now time.Time, c redisstore.Claim, lease time.Duration) redisstore.Call[redisstore.Change]
-	// HandOff puts another field in the place of the holder.
+	// HandOff puts the field to in the place of the holder.
 	HandOff(now time.Time, c redisstore.Claim, to string, t redisstore.Terms) redisstore.Call[redisstore.Change]
 	// Release frees the lock and publishes a message.
 	Release(now time.Time, c redisstore.Claim) redisstore.Call[redisstore.Released]
@@ -27,7 +27,7 @@ type Redis interface {
 	CountsOneNode() bool
 }
 
-// Graves clears up fields in Redis after commands without an answer.
+// Graves accepts fields for the reaper, which clears them up in Redis after commands without an answer.
 type Graves interface {
 	// Relinquish clears up a field that no command can bring back.
 	Relinquish(kind *redisstore.Kind, keys []string, field string, lease time.Duration)

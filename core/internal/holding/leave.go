@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Leave ends the hold without freeing the lock. In Redis a marker that no caller holds stays for d, in whole
-// milliseconds. An inner hold cannot leave.
+// Leave ends the hold without freeing the lock. In Redis it leaves a marker, which no caller holds, for d in whole
+// milliseconds. For an inner hold it returns an error.
 func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	now := time.Now()
 	h.CheckClock(now)
@@ -33,7 +33,8 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// endAll removes the hold from all its holders in one step. A re-entry comes before that step or is refused.
+// endAll removes the hold from all its holders in one step, so no re-entry comes in between. It returns an error if the
+// hold has ended or is an inner hold.
 func (h *Hold) endAll() error {
 	for _, o := range inOrder(h.holders) {
 		o.mu.Lock()
@@ -69,7 +70,7 @@ func inOrder(holders []*Holder) []*Holder {
 	})
 }
 
-// leave replaces the holder by a marker.
+// leave replaces the holder by a marker and removes the holder from the queue of the key.
 func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) error {
 	if err := o.lease.Loss(); err != nil {
 		return err
@@ -91,19 +92,20 @@ func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) erro
 	case left.Answer.Mine:
 		return nil
 	case !left.Doubt || !lease.Expired(left.First, d, now):
-		return failure.NotMine // a marker would still be there
+		return failure.NotMine // a marker would not have expired yet
 	case o.lease.Expired(now):
 		return failure.BecauseOf(errUnconfirmed)
 	default:
-		return nil // the holder would still be there: it became a marker, which has expired
+		return nil // the holder became a marker, which has expired; otherwise Redis would still have the holder
 	}
 }
 
-// errUnconfirmed means that when Redis first answered, both the lease and the marker had already expired.
+// errUnconfirmed means that both the lease and the marker had expired when Redis first answered. So it is unknown
+// whether the marker existed.
 const errUnconfirmed = failure.Text("the lease and the marker had expired before redis answered")
 
-// turnIntoMarker turns the holder into a marker with another field, so that no command of the holder can prolong the marker. If
-// Redis refuses a new field, for instance because it is out of memory, the marker keeps the old field.
+// turnIntoMarker turns the holder into a marker with a new field, so that no command of the holder can prolong the
+// marker. If Redis refuses the new field, for example because it is out of memory, the marker keeps the old field.
 func (o *Holder) turnIntoMarker(ctx context.Context, d time.Duration, s resend.Span) (resend.Result[redisstore.Change], error) {
 	marker := o.in.NextField(o.lease.Kind)
 	passed, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{

@@ -10,30 +10,31 @@ import (
 	"github.com/interlock-go/interlock/core/internal/resend"
 )
 
-// operations gives the operations of one holder their turns to send commands: a re-entry and a release must not
+// operations gives the operations of one holder their turns to send commands, because a re-entry and a release must not
 // overtake each other. Renewals need no turn.
 //
 //	free ── begin ──▶ taken ── end, others wait ──▶ taken by the first of them
 //	  ▲                 │
 //	  └───── end ───────┘
 //
-// Most holders have one operation at a time, so the state for several is allocated only when two meet.
+// Most holders have one operation at a time. So the state of waiting operations is allocated only when an operation has
+// to wait.
 type operations struct {
 	mu     sync.Mutex
 	taken  bool
-	others *others // nil: no two have met, and none yields
+	others *others // nil: no operation has waited, and the operation with the turn does not yield
 }
 
-// others are the operations that wait while one has the turn.
+// others contains the operations that wait while one operation has the turn.
 type others struct {
-	queue      []turnSignal // in order
-	yield      func()       // makes the operation that has the turn give it up; nil: it cannot
-	lastAnswer time.Time    // time of the last answer while others waited
+	queue      []turnSignal // in the order of the turns
+	yield      func()       // makes the operation with the turn give it up; nil: that operation does not yield
+	lastAnswer time.Time    // time of the last answer while operations waited
 }
 
 type turnSignal = chan struct{}
 
-// ensureOthers returns the others. It allocates them if needed. The caller holds the mutex.
+// ensureOthers returns the state of waiting operations. It allocates the state if necessary. The caller holds the mutex.
 func (t *operations) ensureOthers() *others {
 	if t.others == nil {
 		t.others = &others{}
@@ -41,7 +42,7 @@ func (t *operations) ensureOthers() *others {
 	return t.others
 }
 
-// begin waits for the turn until ctx is done. Its error is the cause of ctx.
+// begin waits for the turn. If ctx is done first, begin returns the cause of ctx.
 func (t *operations) begin(ctx context.Context) error {
 	turn := t.requestTurn()
 	if turn == nil {
@@ -56,8 +57,9 @@ func (t *operations) begin(ctx context.Context) error {
 	}
 }
 
-// beginWithin calls begin with a time limit. It returns the limits of the operation: those in s, or, if no operation of this
-// holder was answered while it waited, the rest of one backend timeout. Its error is errNoTurn, or an error of ctx.
+// beginWithin waits for the turn within a time limit and returns the time limits of the operation. Usually they are
+// the limits in s. If no other operation of the holder was answered during the wait, the operation also ends one backend
+// timeout after the wait began. The error of beginWithin is errNoTurn, or an error of ctx.
 func (t *operations) beginWithin(ctx context.Context, s resend.Span, timeout time.Duration) (resend.Span, error) {
 	turn := t.requestTurn()
 	if turn == nil {
@@ -84,7 +86,8 @@ func (t *operations) beginWithin(ctx context.Context, s resend.Span, timeout tim
 	}
 }
 
-// remaining returns the budget of an operation that has waited since start and now has the turn.
+// remaining returns the time limits of an operation that has waited since start and now has the turn. If the time limit
+// of the wait has passed, remaining gives the turn back and returns errNoTurn.
 func (t *operations) remaining(start time.Time, s resend.Span, timeout time.Duration) (resend.Span, error) {
 	limit := t.limit(start, s, timeout)
 	if !time.Now().Before(limit) {
@@ -128,7 +131,8 @@ func (t *operations) requestTurn() turnSignal {
 	return turn
 }
 
-// withdraw removes a waiting operation. If the turn has just come to it, withdraw passes the turn on.
+// withdraw removes a waiting operation. If that operation has just got the turn, withdraw gives the turn to the next
+// operation.
 func (t *operations) withdraw(turn turnSignal) {
 	t.mu.Lock()
 	others := t.ensureOthers()
@@ -142,7 +146,7 @@ func (t *operations) withdraw(turn turnSignal) {
 	}
 }
 
-// end passes the turn on.
+// end gives the turn to the next operation that waits, if any.
 func (t *operations) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +155,7 @@ func (t *operations) end() {
 	}
 }
 
-// next gives the turn to the first operation that waits and reports whether there was one.
+// next gives the turn to the first operation that waits. It returns false if no operation waits.
 func (o *others) next() bool {
 	o.yield = nil
 	if len(o.queue) == 0 {
@@ -162,7 +166,8 @@ func (o *others) next() bool {
 	return true
 }
 
-// recordAnswer records for the waiting operations that the operation with the turn was answered.
+// recordAnswer records that the operation with the turn was answered, which extends the time limits of the operations
+// that wait.
 func (t *operations) recordAnswer() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -171,8 +176,8 @@ func (t *operations) recordAnswer() {
 	}
 }
 
-// yieldTo registers yield, which is called as soon as another operation waits and makes the operation with the turn give
-// it up. If another operation already waits, yieldTo returns false.
+// yieldTo registers a function that makes the operation with the turn give the turn up. The function is called as soon
+// as another operation waits. If another operation already waits, yieldTo registers nothing and returns false.
 func (t *operations) yieldTo(yield func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/resend"
 )
 
-// Refresh gives the lock a new lease of whole milliseconds, counted from now. The lease becomes shorter only if no other
-// hold of the same holder needs more. A renewed hold gets a fixed lease.
+// Refresh gives the lock a new lease of ttl in whole milliseconds, counted from now. The lease becomes shorter only if no
+// other hold has the same holder. If the watchdog renewed the lease for this hold, it does so no longer.
 func (h *Hold) Refresh(ctx context.Context, ttl time.Duration) error {
 	if h.ended.Load() {
 		return failure.NotHeld
@@ -23,6 +23,7 @@ func (h *Hold) Refresh(ctx context.Context, ttl time.Duration) error {
 	return failure.Join(errs)
 }
 
+// refresh gives the lock of one holder a new lease for the hold h.
 func (o *Holder) refresh(ctx context.Context, h *Hold, ttl time.Duration) error {
 	_, span, err := o.beginOperation(ctx, time.Now())
 	if err != nil {
@@ -53,9 +54,9 @@ func (o *Holder) refresh(ctx context.Context, h *Hold, ttl time.Duration) error 
 	return err
 }
 
-// planRefresh reports whether the lease may become shorter: no other hold needs more, and no earlier command of this
-// holder can still be executed and raise it again. If so, planRefresh also lowers the local deadline. The caller has the
-// turn, so no hold is added at the same time.
+// planRefresh reports whether the lease may become shorter. It may if the holder has no other hold, and if no earlier
+// command of the holder can still be executed and raise the lease again. If so, planRefresh also lowers the local
+// deadline. The caller has the turn, so no hold is added at the same time.
 func (o *Holder) planRefresh(ttl time.Duration) (lower bool, err error) {
 	lower = o.countHolds() <= 1 && o.lease.Lower(time.Now(), ttl)
 	if !lower {
@@ -67,7 +68,8 @@ func (o *Holder) planRefresh(ttl time.Duration) (lower bool, err error) {
 	return lower, nil
 }
 
-// awaitRenewal waits until no renewal is on its way, but not beyond limit.
+// awaitRenewal waits until no renewal is on its way. It returns an error if limit has passed before, if ctx is done, or
+// if the client is closed.
 func (o *Holder) awaitRenewal(ctx context.Context, limit time.Time) error {
 	done := o.lease.Renewing()
 	if done == nil {
@@ -89,8 +91,9 @@ func (o *Holder) awaitRenewal(ctx context.Context, limit time.Time) error {
 
 const errRenewing = failure.Text("a renewal is on its way and not answered")
 
-// setLease sets the lease, of which left remains, up or down. A send without an answer may be executed at any time and
-// shorten a lease that was raised later. After such a send, no reply counts as confirming more than this lease.
+// setLease sets the lease to ttl, up or down. left is the rest of the present lease. A send without an answer may be
+// executed at any time and shorten a lease that was raised later. So after such a send, no later reply confirms a lease
+// longer than ttl.
 func (o *Holder) setLease(ctx context.Context, left, ttl time.Duration, s resend.Span) error {
 	falls := o.expectEcho(left, ttl)
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Change]{
@@ -102,9 +105,9 @@ func (o *Holder) setLease(ctx context.Context, left, ttl time.Duration, s resend
 		o.lease.LimitTrust(ttl)
 	}
 	if falls {
-		o.echoSent(got.Answer)
+		o.resolveEcho(got.Answer)
 	}
-	if err == nil && !lease.Expired(got.Sent, ttl, time.Now()) { // an expired lease has had its effect
+	if err == nil && !lease.Expired(got.Sent, ttl, time.Now()) { // the field is missing, too, if the new lease has expired
 		err = o.checkMine(got.Answer.Mine)
 	}
 	o.recordLease(got.Sent, ttl, err)

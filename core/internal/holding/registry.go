@@ -14,9 +14,9 @@ func AsHolder(h any) *Holder {
 	return h.(*Holder) //nolint:errcheck,forcetypeassert // no other type is given
 }
 
-// Register records in the queue of the key that the attempt of w acquired the lock. w is nil for a caller that does not
-// wait. under is the holder with which the caller already shares the lock, or nil. If another holder of this client had
-// the lock, it is lost or asks Redis.
+// Register records in the queue of the key that o got the lock. w is the waiter of the caller, or nil for a caller that
+// does not wait. under is the holder by which the caller already has the lock, or nil. If o replaced another holder of
+// this client, Register loses the lease of that holder, or asks Redis whether that holder still has the lock.
 func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.Time) {
 	granted := queue.Grant{Holder: o, Kind: o.lease.Kind.Family, Shared: o.lease.Kind.Shared(), Sent: sent}
 	if under != nil {
@@ -31,24 +31,25 @@ func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.T
 	}
 }
 
-// Doubt asks Redis in the background whether holders of this client still have their lock.
+// Doubt asks Redis in the background whether the holders still have the lock.
 func (hs *Holdings) Doubt(holders []queue.Holder) {
 	for _, h := range holders {
 		AsHolder(h).lease.Doubt()
 	}
 }
 
-// HandleMessage handles a message on the channel of a lock. It calls Doubt, except for a semaphore, where the message
-// only means that one more permit is free.
+// HandleMessage calls Doubt for the holders of a lock after a message on its channel. For a semaphore it does nothing,
+// because the message only means that one more permit is free.
 func (hs *Holdings) HandleMessage(holders []queue.Holder) {
 	if len(holders) > 0 && AsHolder(holders[0]).lease.Kind.Shares != redisstore.Limited {
 		hs.Doubt(holders)
 	}
 }
 
-// Blocking returns the field of the hold of this client that has the lock, or a share of it. blockedBy is the field that
-// Redis returned, or empty. That it belongs to this client does not prove that such a hold exists, because Leave and
-// abandoned acquisitions also leave fields of this client.
+// Blocking returns the field of a holder of this client that has the lock, alone or shared, and true. blockedBy is the
+// field in the refusal of Redis, or empty. If the field belongs to another client, Blocking returns only holders that
+// share the lock. A field of this client does not prove that such a holder exists, because Leave and abandoned
+// acquires also leave fields.
 func (hs *Holdings) Blocking(key, blockedBy string) (field string, own bool) {
 	known := blockedBy == "" || strings.HasPrefix(blockedBy, hs.ClientID+":")
 	for _, h := range hs.Queues.Holders(key) {
@@ -59,7 +60,7 @@ func (hs *Holdings) Blocking(key, blockedBy string) (field string, own bool) {
 	return "", false
 }
 
-// List returns the holds that have not ended, each once.
+// List returns the holds that have begun and not ended, without repetitions.
 func (hs *Holdings) List() (list []*Hold) {
 	seen := make(map[*Hold]bool)
 	for _, l := range hs.Watchdog.Leases() {
@@ -73,7 +74,7 @@ func (hs *Holdings) List() (list []*Hold) {
 	return list
 }
 
-// Oldest returns the time at which the oldest hold was acquired. It is zero without a hold.
+// Oldest returns the time at which the oldest hold was acquired, or zero without a hold.
 func (hs *Holdings) Oldest() (oldest time.Time) {
 	for _, l := range hs.Watchdog.Leases() {
 		at := AsHolder(l.Holder()).acquiredAt()
@@ -84,8 +85,8 @@ func (hs *Holdings) Oldest() (oldest time.Time) {
 	return oldest
 }
 
-// LeaveAll ends every hold with the cause [failure.Closed], unless its release has begun. It returns how many keys are
-// left to expire.
+// LeaveAll ends every lease with the cause [failure.Closed], unless its release has begun. It returns the number of
+// leases that it ended. Their keys stay in Redis until they expire.
 func (hs *Holdings) LeaveAll() (left int) {
 	for _, l := range hs.Watchdog.Leases() {
 		if l.Lose(failure.Closed) {

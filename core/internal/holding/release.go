@@ -17,8 +17,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Release ends the hold: first its context, then the hold in Redis. The last hold of a holder gives the lock to a
-// waiter of this client or frees it. The time limits are in the comment of [resend.Span].
+// Release cancels the context of the hold and then ends the hold in Redis. If it is the last hold of its holder, Release
+// gives the lock to a waiter of this client or frees the lock. If the hold has ended before, Release returns
+// [failure.NotHeld]. [resend.Span] lists the time limits.
 func (h *Hold) Release(ctx context.Context) error {
 	now := time.Now()
 	h.CheckClock(now)
@@ -38,9 +39,9 @@ func (h *Hold) Release(ctx context.Context) error {
 	return err
 }
 
-// release removes the hold from its holders.
+// release removes the hold from its holders. handed reports whether a waiter of this client got the lock.
 func (h *Hold) release(ctx context.Context, now time.Time) (handed bool, err error) {
-	if len(h.holders) == 1 { // the usual release does not pay for the rest
+	if len(h.holders) == 1 { // saves the usual release the work for several holders
 		return h.holders[0].release(ctx, h, now)
 	}
 	var handOffs atomic.Int32
@@ -54,8 +55,8 @@ func (h *Hold) release(ctx context.Context, now time.Time) (handed bool, err err
 	return handOffs.Load() > 0, err
 }
 
-// end calls do, which ends the hold at one holder, for all holders. A Redlock needs only a majority of its holders, so
-// the loss of the others is not an error.
+// endEach calls do for each holder. do removes the hold from one holder. A Redlock needs only a majority of its holders,
+// so endEach ignores the losses of the others.
 func (h *Hold) endEach(do func(o *Holder) error) error {
 	errs := forEach(h.holders, do)
 	spare := len(errs) - h.needs
@@ -66,7 +67,7 @@ func (h *Hold) endEach(do func(o *Holder) error) error {
 	return failure.Join(errs)
 }
 
-// forEach calls do for all holders of a lock concurrently and returns the errors in the order of the holders.
+// forEach calls do for all holders concurrently and returns the errors in the order of the holders.
 func forEach(holders []*Holder, do func(o *Holder) error) []error {
 	errs := make([]error, len(holders))
 	if len(holders) == 1 {
@@ -81,7 +82,8 @@ func forEach(holders []*Holder, do func(o *Holder) error) []error {
 	return errs
 }
 
-// release removes one hold from the holder.
+// release removes a hold from the holder. If it was the last hold, release gives the lock to a waiter or frees it.
+// handed reports whether a waiter got the lock.
 func (o *Holder) release(ctx context.Context, h *Hold, now time.Time) (handed bool, err error) {
 	now, span, err := o.beginOperation(ctx, now)
 	if err != nil {
@@ -118,8 +120,7 @@ func (o *Holder) releaseInner(ctx context.Context, left int, s resend.Span) erro
 	return err
 }
 
-// takeNext chooses the waiter that gets the lock next and takes it out of the queue. It returns nil if no waiter gets
-// the lock, which is then freed.
+// takeNext takes the waiter that gets the lock next out of the queue. It returns nil if the lock has to be freed.
 func (o *Holder) takeNext(now time.Time) *queue.Waiter {
 	if o.in.Acks {
 		return nil // replicas have to acknowledge the acquire of the next holder
@@ -127,9 +128,8 @@ func (o *Holder) takeNext(now time.Time) *queue.Waiter {
 	return o.in.Queues.TakeNext(o.lease.Key, o, now)
 }
 
-// passTo gives the holder to the waiter in memory after its last hold h, if that is possible, and reports whether it
-// was. If so, the lease belongs to the waiter when passes returns. If not, a script hands the lock off: see Runs in the
-// comment of package core.
+// passTo passes the lease of the holder to w in memory, after the last hold h, and reports whether it did. If not, a
+// script has to hand the lock off. Runs in the comment of package core describes both ways.
 func (o *Holder) passTo(h *Hold, w *queue.Waiter, now time.Time) bool {
 	several := len(h.holders) > 1 // keys, or servers
 	if !o.lease.Kind.Passes() || several || o.token != 0 || w.Token {
@@ -141,14 +141,15 @@ func (o *Holder) passTo(h *Hold, w *queue.Waiter, now time.Time) bool {
 	return !amending && o.lease.Pass(now, w.Lease, w.Renewed)
 }
 
-// releaseLastNow calls releaseLast for a caller that need not wait for its turn.
+// releaseLastNow gives the lock to the next waiter or frees it. Its caller has the turn, or does not need one.
 func (o *Holder) releaseLastNow(ctx context.Context) error {
 	now := time.Now()
 	_, err := o.releaseLast(ctx, o.takeNext(now), now, o.in.Sender.Operation(now))
 	return err
 }
 
-// releaseLast ends the holder after its last hold. It hands the lock to w, or frees it if w is nil.
+// releaseLast ends the holder after its last hold. It hands the lock off to w, or frees the lock if w is nil. If the
+// lease is lost, releaseLast puts w back into the queue and returns the loss.
 func (o *Holder) releaseLast(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (handed bool, err error) {
 	if err := o.lease.BeginRelease(); err != nil {
 		if w != nil {
@@ -163,7 +164,8 @@ func (o *Holder) releaseLast(ctx context.Context, w *queue.Waiter, now time.Time
 	return o.handTo(ctx, w, now, s)
 }
 
-// handTo hands the lock to a waiter by a script. If Redis refuses the script, handTo frees the lock.
+// handTo hands the lock off to w by a script and reports whether w got it. If the script fails, handTo puts w back into
+// the queue. If Redis refused the script, handTo then frees the lock.
 func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (handed bool, err error) {
 	next, err := o.handOff(ctx, w, now, s)
 	if err != nil {
@@ -180,14 +182,14 @@ func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s r
 	if o.in.Queues.CompleteHandOff(w, o, next, time.Now()) {
 		return true, nil
 	}
-	// The waiter left while the lock was on its way to it. This call frees the lock or hands it to the next waiter, but
-	// an error of that is not an error of the release that the caller asked for.
+	// The waiter left during the hand-off, so the new holder is released, too. The error of that second release is not
+	// an error of the release that the caller asked for.
 	_ = next.releaseLastNow(ctx) //nolint:errcheck // see above; freeNow leaves unanswered commands to the reaper
 	return false, nil
 }
 
-// handOff moves the lock to a new field for the waiter. For a fixed lease it asks Redis for a reserve, so that later
-// releases can pass the lock on.
+// handOff replaces the field of the holder in Redis by a new field and returns the holder of that field for w. If the
+// lease of w is fixed, handOff asks Redis for a longer lease, so that later releases can pass the lock on.
 func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s resend.Span) (*Holder, error) {
 	field, ttl := o.in.NextField(o.lease.Kind), w.Lease
 	if !w.Renewed && !w.Token && o.lease.Kind.Passes() {
@@ -208,7 +210,7 @@ func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s 
 		return nil, err
 	}
 	if falls {
-		o.echoSent(got.Answer)
+		o.resolveEcho(got.Answer)
 	}
 	switch {
 	case !got.Answer.Mine && got.Doubt && !o.lease.Expired(time.Now()):
@@ -218,19 +220,20 @@ func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s 
 	}
 	claim := redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}
 	next := o.in.Open(claim, got.Answer.Token, got.First, ttl)
-	next.lease.Pass(got.First, w.Lease, w.Renewed) // keeps the reserve back
+	next.lease.Pass(got.First, w.Lease, w.Renewed) // sets the reserve apart
 	return next, nil
 }
 
-// errNextExpired means that a hand-off was sent again, within the old lease, and found neither holder. The first send
-// was executed, and the lease that it gave has expired.
+// errNextExpired means that a hand-off was sent again before the old lease expired, and found neither the old holder nor
+// the new one. So Redis has executed an earlier send, and the lease of the new holder has expired.
 const errNextExpired = failure.Text("the lease of the next holder has expired")
 
-// errHandOffRefused means that Redis refused a hand-off with an error, such as OOM, and that every send was answered.
-// The holder still has the lock, and freeing it may work.
+// errHandOffRefused means that Redis refused a hand-off with an error, such as OOM, and that every send was answered. So
+// the holder still has the lock, and the caller tries to free it.
 const errHandOffRefused = failure.Text("hand-off refused")
 
-// free frees the lock, and the script publishes a message.
+// free frees the lock by a script that also publishes a message, and removes the holder from the queue of the key. If
+// Redis does not answer, the reaper frees the lock.
 func (o *Holder) free(ctx context.Context, s resend.Span) error {
 	got, err := resend.Insist(ctx, o.in.Sender, resend.Operation[redisstore.Released]{
 		Key: o.lease.Key, Span: s, Subject: o, AcceptLate: acceptLateRelease,
@@ -254,20 +257,20 @@ func (o *Holder) free(ctx context.Context, s resend.Span) error {
 	default:
 		o.leaveQueue(o.in.othersNotified(o.lease.Key, got.Answer.Notified))
 	}
-	// An earlier send may have freed the lock, unless it was sent after the lease expired.
+	// Mine is also false if an earlier send has freed the lock. That is impossible if the lease expired before the send.
 	if got.Answer.Mine || got.Doubt && !o.lease.Expired(got.First) {
 		return nil
 	}
 	return failure.NotMine
 }
 
-// acceptLateChange and acceptLateRelease accept a late answer only if the send found the holder. Otherwise another send
-// of the same operation may have removed it.
+// acceptLateChange and acceptLateRelease accept the late answer to a send only if that send found the holder. If it did
+// not, another send of the same operation may have removed the holder.
 func acceptLateChange(c redisstore.Change) bool    { return c.Mine }
 func acceptLateRelease(r redisstore.Released) bool { return r.Mine }
 
-// ReleaseInBackground frees, in the background, a holder whose waiter has left. The release begins at once, so Close waits for it and
-// does not leave the lock to its lease.
+// ReleaseInBackground releases, in the background, a holder whose waiter has left. The release of the lease begins
+// before ReleaseInBackground returns. So Close waits for the release and does not leave the lock to its lease.
 func (hs *Holdings) ReleaseInBackground(o *Holder) {
 	_ = o.lease.BeginRelease() //nolint:errcheck // freeNow finds a loss
 	hs.Spawn(func(ctx context.Context) {
@@ -275,8 +278,9 @@ func (hs *Holdings) ReleaseInBackground(o *Holder) {
 	})
 }
 
-// GiveBack concurrently frees holders that no caller has seen yet. It waits for that until ctx is done, but at most for
-// the longer of most and least. If ctx was done before, it waits at most for least. The rest goes on in the background.
+// GiveBack concurrently releases holders that no caller has seen yet. It waits for the releases until ctx is done, but
+// not longer than most and least allow: the longer of the two counts. If ctx is already done, GiveBack waits for least at
+// most. The releases continue in the background.
 func GiveBack(ctx context.Context, got []*Holder, most, least time.Duration) {
 	if len(got) == 0 {
 		return
@@ -305,8 +309,9 @@ func GiveBack(ctx context.Context, got []*Holder, most, least time.Duration) {
 	}
 }
 
-// othersNotified returns how many subscribers besides this client received a message. In a Cluster with classic pub/sub
-// the count covers only one node, so othersNotified returns [queue.Uncounted].
+// othersNotified returns the number of other processes that received a message, given the number that PUBLISH returned.
+// In a Cluster with classic pub/sub PUBLISH counts only the subscribers of one node, so othersNotified returns
+// [queue.Uncounted].
 func (hs *Holdings) othersNotified(key string, notified int) int {
 	if hs.Redis.CountsOneNode() {
 		return queue.Uncounted
