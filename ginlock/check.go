@@ -34,7 +34,7 @@ import (
 //     sets the severity. A rule of Middleware counts, including `none: true`, and so does a rule of [Guard.Handle]. A
 //     [Guard.Handler] does not count: use Handle for such routes, or write `none: true`.
 //   - Routes whose last handler is the guard's, so that no other handler runs under its lock.
-//   - Rules of Handle: the problems that Handle returned.
+//   - The errors that Handle returned.
 //   - A Handler that is on the chain of no route. It is an error if the Handler was given to Use after the routes,
 //     and otherwise a warning to observers.
 //   - Rules of Handler that fit no route at all. Check reports the problems with the route that they fit best,

@@ -122,7 +122,7 @@ func TestHandle_Mistakes(t *testing.T) {
 	wantText(t, guard.Handle(r, "post", "/x", ruleset.Rule{Key: "x"}), "upper case", "no handler")
 	wantText(t, guard.Handle(notAGroup{}, "POST", "/x", ruleset.Rule{Key: "x"}, ok), "base path")
 	want(t, "routes", len(r.Routes()), 0)
-	want(t, "Check", guard.Check(r), nil)
+	wantText(t, guard.Check(r), `Handle("post", "/x")`, "upper case", "no handler", `Handle("POST", "/x")`, "base path")
 }
 
 type notAGroup struct{ gin.IRoutes }

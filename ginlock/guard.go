@@ -156,14 +156,16 @@ func (g *Guard) unguarded(p ruleset.Provider, route ruleset.Endpoint) string {
 // Handle registers handlers with r.Handle and runs them under the rule. For several rules use [Guard.Handler] or a set of
 // [Guard.Middleware]. r is an engine or a group. Its base path and its handlers apply as always.
 //
-// The error contains every problem of the rule. The route then answers 500, and [Guard.Check] returns the problems
-// again. Without handlers, or with an invalid method, Handle registers nothing and returns an error. Like r.Handle, it
-// panics if the path conflicts with another route.
+// The error contains every problem of the rule. The route then answers 500. Without handlers, or with an invalid
+// method, Handle registers nothing and returns an error. [Guard.Check] returns each error of Handle again. Like
+// r.Handle, Handle panics if the path conflicts with another route.
 func (g *Guard) Handle(r gin.IRoutes, method, path string, rule ruleset.Rule, handlers ...gin.HandlerFunc) error {
 	g.handled.Store(true)
 	base, err := checkRegistration(r, method, handlers)
 	if err != nil {
-		return fmt.Errorf("ginlock: Handle(%q, %q): %w", method, path, err)
+		err = fmt.Errorf("ginlock: Handle(%q, %q): %w", method, path, err)
+		g.recordProblem(err)
+		return err
 	}
 	full := joinPath(base, path)
 	at := route{Endpoint: canonical(ruleset.Route(method, full)), params: httpcall.GinParams(full)}
