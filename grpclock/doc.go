@@ -22,14 +22,17 @@
 //
 //	service Orders {
 //	  rpc Pay(PayRequest) returns (PayReply) {
-//	    option (interlock.v1.lock) = {key: "order:pay:#{req.order_id}" wait_time: "10s" on_busy: STRATEGY_NULL_RESPONSE};
+//	    option (interlock.v1.lock) = {key: "order:pay:#{req.order_id}" wait_time: "10s"};
 //	  }
 //	}
 //
-// "interlock proto -o third_party" writes the imported file below an import root of yours. The file
-// documents each field:
+// Your file also needs its syntax, a package, the messages, and a go_package such as
+// "example.com/shop/orderspb". "interlock proto -o third_party" writes the imported file below an import
+// root of yours. The file documents each field. protoc needs the plugins protoc-gen-go and
+// protoc-gen-go-grpc:
 //
-//	protoc -I . -I third_party --go_out=. --go-grpc_out=. shop.proto
+//	protoc -I . -I third_party --go_out=. --go_opt=module=example.com/shop \
+//		--go-grpc_out=. --go-grpc_opt=module=example.com/shop shop.proto
 //
 // With buf, make third_party a separate module in buf.yaml, and generate code for your files only:
 //

@@ -7,7 +7,6 @@
 //	    option (interlock.v1.lock) = {
 //	      key: "order_lock_#{req.order_id}"
 //	      wait_time: "10s"
-//	      on_busy: STRATEGY_NULL_RESPONSE
 //	    };
 //	  }
 //	}

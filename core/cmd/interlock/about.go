@@ -61,11 +61,13 @@ func newProto() *command {
 		summary:  "write the .proto file of the lock options, to compile yours with",
 		text: `Writes interlock/v1/lock.proto of this version of Interlock below a folder, and prints its
 path. The folder is an import root for buf and protoc: .proto files that import the options
-need nothing else.
+need nothing else. protoc needs the plugins protoc-gen-go and protoc-gen-go-grpc. Your file
+needs a go_package in your module, such as example.com/shop/orderspb.
 
 Example:
   interlock proto -o third_party
-  protoc -I . -I third_party --go_out=. --go-grpc_out=. shop.proto`,
+  protoc -I . -I third_party --go_out=. --go_opt=module=example.com/shop \
+    --go-grpc_out=. --go-grpc_opt=module=example.com/shop shop.proto`,
 		args: noArguments,
 		flags: func(set *pflag.FlagSet) {
 			set.StringVarP(&root, "out", "o", "", "the `folder` that becomes the import root")

@@ -2,11 +2,12 @@
 // rule file. It finds more mistakes if it also gets the routes and the .proto files of the program. It
 // starts no server. Only the commands wire, doctor, ls, who and release connect to a Redis.
 //
-//	go get -tool github.com/interlock-go/interlock/core/cmd/interlock
+//	go mod edit -tool github.com/interlock-go/interlock/core/cmd/interlock
+//	go mod tidy
 //	go tool interlock check locks.yaml
 //
-// The first line is needed once for a module: it adds the command and its dependencies to go.mod
-// and go.sum. Below, interlock stands for go tool interlock.
+// The first two lines are needed once for a module: they add the command and its dependencies to
+// go.mod and go.sum. Below, interlock stands for go tool interlock.
 //
 // The commands:
 //
@@ -16,7 +17,7 @@
 //	hash     show the hashed form of a key, as in traces and logs
 //	wire     show how Redisson shares the locks of a Redis
 //	doctor   try what locks need from a Redis, and say what to change
-//	ls       list the locks in a Redis: holders, leases, waiters
+//	ls       list the locks in a Redis: holders, leases, waiters of fair locks
 //	who      show one lock in a Redis: holders, leases, waiters
 //	release  take a lock from its holders, after a question
 //	schema   print the JSON Schema of rule files, for editors
@@ -75,7 +76,9 @@
 //   - a service that is probably misspelt
 //   - a problem for which the rule file sets the severity warn
 //
-// Notes name the mistakes that check could not look for. They do not affect the exit code.
+// Notes do not affect the exit code. A note reports a check that needs --routes, --descriptors, the
+// program's variables or a key declared elsewhere, a --service that no rule names, the limit of 100
+// locks, or, with --against, another change.
 //
 // Rules of functions are checked without the type of their argument, which only the program
 // contains. Each object in the array of --format json has severity (error, warning, note), file,

@@ -29,7 +29,7 @@ func newLs() *command {
 	return &command{
 		name:     "ls",
 		synopsis: "[PREFIX] [flags]",
-		summary:  "list the locks in a Redis: holders, leases, waiters",
+		summary:  "list the locks in a Redis: holders, leases, waiters of fair locks",
 		text: `Lists the locks of Interlock and of Redisson whose Redis keys begin with PREFIX. Without
 PREFIX it lists all locks. It reads the keys in portions, on every master of a Cluster, and
 never blocks Redis. It shows locks in the order in which Redis returns them, and a lock that

@@ -205,7 +205,7 @@ func (l commandLine) overview() string {
 	}
 	text.WriteString("\nThe manual of a command: interlock help check\n" +
 		"In a module that uses Interlock, once:\n" +
-		"  go get -tool github.com/interlock-go/interlock/core/cmd/interlock\n" +
+		"  go mod edit -tool github.com/interlock-go/interlock/core/cmd/interlock\n  go mod tidy\n" +
 		"and then: go tool interlock check locks.yaml\n" +
 		"Exit codes: 0 no problems, 1 problems were found, 2 the command could not run.\n")
 	return text.String()
