@@ -19,5 +19,5 @@ func Gin(locks *core.Client, traces trace.TracerProvider) (*gin.Engine, *ginlock
 	engine := gin.New()
 	engine.Use(gin.Recovery(), otelgin.Middleware("shop",
 		otelgin.WithTracerProvider(traces), otelgin.WithPropagators(propagation.TraceContext{})))
-	return engine, guard, nil // each route that locks begins with guard.Handler(rule)
+	return engine, guard, nil // register routes with guard.Handle, then guard.Check(engine)
 }

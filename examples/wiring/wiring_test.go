@@ -65,7 +65,7 @@ func TestReadme_ShowsTheCode(t *testing.T) {
 // a live page.
 func TestPrometheus_ScrapedMetrics(t *testing.T) {
 	t.Parallel()
-	meters, scrape, err := wiring.Prometheus()
+	meters, scrape, err := wiring.Prometheus("shop")
 	if err != nil {
 		t.Fatal(err)
 	}
