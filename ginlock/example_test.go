@@ -90,6 +90,7 @@ func ExampleGuard_Handle() {
 	// ruleset: rule of http POST /v1/orders/:id/pay: Key: 1:14: path parameter orderId does not exist: there is id
 	// 	  | order:#{path.orderId}
 	// 	  |              ^
+	// 	  write path.id
 }
 
 // Declared rules name their routes. One middleware takes the locks of all of them.

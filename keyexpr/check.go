@@ -308,17 +308,20 @@ func (c *checker) variable(x *ast.IdentifierNode, rest string) *chain {
 
 // reportUnknownVariable reports a name that is not a variable. It suggests, in this order, a
 // reference that ends in the name, a variable with a similar name, and, for a variable of another
-// adapter, a reference with the names after it: req.order_id for path.order_id.
+// adapter, a reference with the names after it: req.order_id for path.order_id. For the argument of a
+// function it then suggests a field that can be a part.
 func (c *checker) reportUnknownVariable(at ast.Node, name, rest string) node {
 	names := c.schema.Variables()
 	m := mistakef(failpolicy.Nearest(name, names), "unknown name %s: %s", name, listForMessage(names))
-	if m.suggestion == "" && !adapterVariables[name] {
+	if m.suggestion == "" && (!adapterVariables[name] || c.schema.isArgument()) {
 		m.message += c.schema.otherNames()
 	}
 	if found, ok := findReference(c.schema, name); ok && found != name {
 		m = mistakef(found, "unknown name %s", name)
 	} else if found, ok := findReference(c.schema, rest); ok && m.suggestion == "" && adapterVariables[name] {
 		m.suggestion = found
+	} else if m.suggestion == "" && adapterVariables[name] && c.schema.isArgument() && exampleReference(c.schema) != "…" {
+		m.suggestion = exampleReference(c.schema)
 	}
 	m.unknown = name
 	return c.report(at, m)

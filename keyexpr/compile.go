@@ -244,7 +244,7 @@ func (b *builder) addProgram(p *program, s segment) *Error {
 		typ = typ.element()
 	}
 	if !typ.isPart() {
-		return s.problem(0, describeNotPart(p, list), suggestPart(p, typ, list))
+		return s.problem(0, describeNotPart(p, list, b.schema), suggestPart(p, typ, list))
 	}
 	if list && t.list >= 0 {
 		return s.problem(0, "a key can have one list only", "")
@@ -260,12 +260,16 @@ func (b *builder) addProgram(p *program, s segment) *Error {
 	return nil
 }
 
-func describeNotPart(p *program, list bool) string {
-	what := p.typ.describe()
+func describeNotPart(p *program, list bool, schema *Schema) string {
+	typ, what := p.typ, ""
 	if list {
-		what = "a list, and each element is " + p.typ.element().describe()
+		typ, what = p.typ.element(), "a list, and each element is "
 	}
-	return p.source + " is " + what + "; a key part is a string, a bool, an integer or an enum"
+	advice := ""
+	if typ.kind == kindFloat {
+		advice = ": " + adviseProgram(schema, "its text")
+	}
+	return p.source + " is " + what + typ.describe() + "; a key part is a string, a bool, an integer or an enum" + advice
 }
 
 // suggestPart suggests a field of an object that can be a part.

@@ -317,6 +317,12 @@ func (o goObject) Name() string { return o.t.String() }
 // Fields implements [Object].
 func (o goObject) Fields() []string { return slices.Sorted(maps.Keys(o.byName())) }
 
+// hides reports whether the struct has an unexported field of a name.
+func (o goObject) hides(name string) bool {
+	f, ok := o.t.FieldByName(name)
+	return ok && !f.IsExported() && o.names == goNames
+}
+
 // Field implements [Object].
 func (o goObject) Field(name string) (Field, bool) {
 	f, ok := o.byName()[name]

@@ -331,7 +331,7 @@ func TestGoType_AllTypes(t *testing.T) {
 		`in.U64`:                                 "18446744073709551615",
 		`in.U64 == 1 ? 1 : 2`:                    "!expression",
 		`in.Ptr`:                                 "5",
-		`in.F32`:                                 "refused: in.F32 is a float; a key part is a string, a bool, an integer or an enum",
+		`in.F32`:                                 "refused: in.F32 is a float; a key part is a string, a bool, an integer or an enum: compute its text in the program, as a field of in",
 		`in.F32 == 1.5 ? 1 : 2`:                  "1",
 		`in.F64 > in.F32 ? 1 : 2`:                "1",
 		`in.S`:                                   "s",

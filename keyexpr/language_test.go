@@ -97,7 +97,7 @@ func TestLanguage_Numbers(t *testing.T) {
 		{`body.n * body.m`, "21"},
 		{`body.n % body.m`, "1"},
 		{`-body.n`, "-7"},
-		{`body.n / body.m`, "refused: body.n / body.m is a float; a key part is a string, a bool, an integer or an enum"},
+		{`body.n / body.m`, "refused: body.n / body.m is a float; a key part is a string, a bool, an integer or an enum: register a variable for its text (WithVariable)"},
 		{`int(body.n / 7)`, "1"},
 		{`int(body.n / body.m)`, "!expression"},
 		{`int(2 ^ 3)`, "refused: ^ is not known here: register a variable for the value (WithVariable)"},
@@ -270,8 +270,8 @@ func TestLanguage_RefusedParts(t *testing.T) {
 	const kinds = "; a key part is a string, a bool, an integer or an enum"
 	checkSamples(t, []sample{
 		{`1.5`, "refused: 1.5 is a number with a fraction or exponent" + kinds},
-		{`map(body.xs, # / 2)`, "refused: map(body.xs, # / 2) is a list, and each element is a float" + kinds},
-		{`[1.5, body.half / 2]`, "refused: [1.5, body.half / 2] is a list, and each element is a float" + kinds},
+		{`map(body.xs, # / 2)`, "refused: map(body.xs, # / 2) is a list, and each element is a float" + kinds + ": register a variable for its text (WithVariable)"},
+		{`[1.5, body.half / 2]`, "refused: [1.5, body.half / 2] is a list, and each element is a float" + kinds + ": register a variable for its text (WithVariable)"},
 		{`[[1], body.xs[:]]`, "refused: [[1], body.xs[:]] is a list, and each element is a list" + kinds},
 		{`upper(1)`, "refused: upper cannot take an integer"},
 		{`len(1)`, "refused: len cannot take an integer"},

@@ -106,13 +106,15 @@ func getterField(name string) (field string, ok bool) {
 	return string(unicode.ToLower(first)) + name[size:], ok && unicode.IsUpper(first)
 }
 
-// exampleReference returns a reference to a variable of the schema, for an example in a message.
+// exampleReference returns a reference that can be a part of a key, for an example in a message.
 func exampleReference(schema *Schema) string {
 	for _, v := range schema.variables {
-		if names := v.Type.names(); len(names) > 0 {
+		switch names := v.Type.names(); {
+		case v.Type.kind == kindObject && firstPartField(v.Type.object) != "":
+			return v.Name + "." + firstPartField(v.Type.object)
+		case v.Type.kind == kindKeyed && len(names) > 0:
 			return v.Name + "." + names[0]
-		}
-		if v.Type.kind == kindString {
+		case v.Type.kind == kindString:
 			return v.Name
 		}
 	}

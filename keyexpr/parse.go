@@ -94,13 +94,54 @@ func plainWords(message string) string {
 	message = strings.TrimPrefix(message, "compilation failed: ")
 	switch message = tokenKind.ReplaceAllString(message, "$1"); message {
 	case "unexpected token EOF", "unexpected end of expression":
-		return "the expression ends too early"
+		return endsTooEarly
 	case "literal not terminated":
 		return "the text has no closing quote"
 	case `unexpected token "#"`:
 		return "# is the element of a list, and known only inside map, filter, any and all"
 	}
 	return message
+}
+
+// endsTooEarly is the message for an expression that is only the beginning of one.
+const endsTooEarly = "the expression ends too early"
+
+// missingAtEnd returns the end of the message endsTooEarly: the text that is missing. It returns "" if it cannot say.
+func missingAtEnd(text string) string {
+	tokens, err := lexer.Lex(file.NewSource(text))
+	if err != nil {
+		return ""
+	}
+	closing := map[string]string{"(": ")", "[": "]", "{": "}"}
+	var last lexer.Token
+	var open []string
+	choices := 0
+	for _, t := range tokens {
+		switch {
+		case t.Kind == lexer.EOF:
+			continue
+		case t.Kind == lexer.Bracket && isOpening(t):
+			open = append(open, closing[t.Value])
+		case t.Kind == lexer.Bracket && len(open) > 0:
+			open = open[:len(open)-1]
+		case t.Is(lexer.Operator, "?"):
+			choices++
+		case t.Is(lexer.Operator, ":"):
+			choices--
+		}
+		last = t
+	}
+	switch {
+	case isSelector(last):
+		return ": a name is missing after " + last.Value
+	case last.Kind == lexer.Operator && last.Value != "if":
+		return ": a value is missing after " + last.Value
+	case len(open) > 0:
+		return ": " + open[len(open)-1] + " is missing"
+	case choices > 0:
+		return ": : and a value are missing after ?"
+	}
+	return ""
 }
 
 // tokenKind matches a token in a message of the parser.

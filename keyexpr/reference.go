@@ -65,7 +65,11 @@ func (c *chain) selectName(name string) *mistake {
 func (c *chain) selectField(name string) *mistake {
 	f, ok := c.typ.object.Field(name)
 	if !ok {
-		return c.fail(selectorOf(name), mistakef(c.similar(name), "%s has no field %s: %s", c.typ.object.Name(), name, listForMessage(c.typ.names())))
+		there := listForMessage(c.typ.names())
+		if o, ok := c.typ.object.(goObject); ok && o.hides(name) {
+			return c.fail(selectorOf(name), mistakef(c.similar(name), "the field %s of %s is not exported: %s", name, o.Name(), there))
+		}
+		return c.fail(selectorOf(name), mistakef(c.similar(name), "%s has no field %s: %s", c.typ.object.Name(), name, there))
 	}
 	var m *mistake
 	if f.Type.kind == kindInvalid {
@@ -179,8 +183,12 @@ func (c *chain) nameForMessage() string {
 	return c.text
 }
 
-// similar returns the chain with the known name that is most similar to a name, or "".
+// similar returns the chain with the known name that is most similar to a name, or with the only entry of a keyed
+// variable. Otherwise it returns "".
 func (c *chain) similar(name string) string {
+	if names := c.typ.names(); c.typ.kind == kindKeyed && len(names) == 1 {
+		return c.text + selectorOf(names[0])
+	}
 	if similar := failpolicy.Nearest(name, c.typ.names()); similar != "" {
 		return c.text + selectorOf(similar)
 	}

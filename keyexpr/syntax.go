@@ -31,7 +31,11 @@ func (s segment) problem(offset int, message, suggestion string) *Error {
 // syntaxProblem returns the problem that an error of the lexer or parser reports.
 func (s segment) syntaxProblem(err error) *Error {
 	if positioned, ok := errors.AsType[*file.Error](err); ok {
-		return s.problem(byteOffset(s.text, positioned.From), plainWords(positioned.Message), "")
+		message := plainWords(positioned.Message)
+		if message == endsTooEarly {
+			message += missingAtEnd(s.text)
+		}
+		return s.problem(byteOffset(s.text, positioned.From), message, "")
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return s.problem(0, plainWords(line), "")

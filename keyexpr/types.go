@@ -2,6 +2,7 @@ package keyexpr
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -77,6 +78,10 @@ func (t Type) describe() string {
 		return noun + " (" + t.object.Name() + ")"
 	case kindKeyed:
 		return noun + " (" + t.keyed.Noun + "s)"
+	case kindString:
+		if t.texts != nil && len(t.texts.vocabularies) == 1 && len(t.texts.literals) == 0 {
+			noun, _, _ = strings.Cut(t.texts.vocabularies[0].noun, ",") // without its explanation
+		}
 	}
 	return noun
 }

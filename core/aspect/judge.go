@@ -143,6 +143,9 @@ func (j *Judge) noun() string {
 	}
 }
 
+// fewEndpoints is the number of endpoints up to which a message names one as an example.
+const fewEndpoints = 10
+
 // usualHint returns the advice for a rule whose endpoint is similar to no existing one.
 func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	switch {
@@ -155,7 +158,11 @@ func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	case len(j.Endpoints) == 0:
 		return "there is none; are they registered before Check?"
 	default:
-		return "write a method and the path as registered, the base path of the group included"
+		example := ""
+		if len(j.Endpoints) <= fewEndpoints {
+			example = fmt.Sprintf(", such as %q,", j.Endpoints[0].Label())
+		}
+		return "write a method and the path as registered, the base path of the group included" + example + " or delete the rule"
 	}
 }
 

@@ -21,7 +21,7 @@ func TestJudge_Missing(t *testing.T) {
 		want     string
 	}{
 		{ruleset.HTTP("POST /orders/:id/pya"), routes, `matches no route: did you mean "POST /orders/:id/pay"?`},
-		{ruleset.HTTP("POST /somewhere/else/entirely"), routes, "matches no route: write a method and the path as registered"},
+		{ruleset.HTTP("POST /somewhere/else/entirely"), routes, `matches no route: write a method and the path as registered, the base path of the group included, such as "POST /orders/:id/pay", or delete the rule`},
 		{ruleset.HTTP("POST /orders"), nil, "matches no route: there is none; are they registered before Check?"},
 		{ruleset.HTTP("POST /admin/*"), routes, "applies to no route: none is below it"},
 		{ruleset.GRPC("/shop.v1.Orders/Pya"), methods, `matches no method: did you mean "/shop.v1.Orders/Pay"?`},

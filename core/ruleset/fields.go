@@ -64,7 +64,7 @@ var (
 	waitType  = timeType{5 * time.Second, []time.Duration{NoWait, WaitForever}, map[string]string{"0": "none", "-1": "forever"}}
 	leaseType = timeType{30 * time.Second, []time.Duration{Watchdog}, map[string]string{"-1": "watchdog"}}
 
-	kindType      = wordType[Kind]{wordsOf("kind", Kinds())}
+	kindType      = wordType[Kind]{kindWords()}
 	keyFormatType = wordType[KeyFormat]{wordsOf("key_format", []KeyFormat{Encode, Strict})}
 	severityType  = wordType[Severity]{wordsOf("severity", []Severity{SeverityError, SeverityWarn, SeverityIgnore})}
 	strategyType  = wordType[failpolicy.Strategy]{wordList{words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }}}

@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,22 @@ func wordsOf[T ~string](noun string, list []T) wordList {
 			return nil
 		}
 		return &failpolicy.UnknownWordError{What: noun, Word: word, Known: known, Suggestion: failpolicy.Nearest(word, known)}
+	}}
+}
+
+// usualKinds holds the words of other libraries for the kind that a rule has without the field.
+var usualKinds = []string{"lock", "rlock", "redissonlock", "mutex", "exclusive", "plain", "normal", "default"} //nolint:gochecknoglobals // a table that is only read
+
+// kindWords returns the word list of kinds.
+func kindWords() wordList {
+	list := wordsOf("kind", Kinds())
+	return wordList{list.known, func(word string) error {
+		err := list.check(word)
+		unknown, ok := errors.AsType[*failpolicy.UnknownWordError](err)
+		if ok && slices.Contains(usualKinds, strings.ToLower(word)) {
+			unknown.Suggestion = string(Reentrant)
+		}
+		return err
 	}}
 }
 

@@ -60,7 +60,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 		Compile:   g.compile,
 		Changes:   httpcall.Changes,
 		Unguarded: g.unguarded,
-		Hint:      `write the pattern as it is registered, with a method: "POST /orders/{id}/pay"; give Check the patterns that Middleware guards`,
+		Hint:      `write the pattern as it is registered, with a method: "POST /orders/{id}/pay"; give Check the patterns that Middleware guards; or delete the rule`,
 	})
 	if g.rules, err = g.routes.Table(rules); err != nil {
 		return nil, fmt.Errorf("httplock: New: %w", err)
