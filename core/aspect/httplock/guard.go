@@ -36,6 +36,7 @@ type Guard struct {
 	mu      sync.Mutex
 	known   map[ruleset.Endpoint][]ruleset.Declared // the known routes, with the rules that Handle put on them
 	handled map[ruleset.Endpoint]bool               // the routes that Handle registered; method "*" for any method
+	failed  []error                                 // of Handle, which registered nothing
 }
 
 // New returns a guard that takes its locks from a lock client. The caller closes the client. The error contains every
@@ -86,15 +87,15 @@ type Mux interface {
 // registers only a part of it. The guard then answers requests with 500, and a warning to observers recommends
 // [Guard.Middleware] for that router.
 //
-// The error contains every problem of the rules. The route then answers 500, and [Guard.Check] returns the
-// problems again. Like mux.Handle, Handle panics if the pattern conflicts with another pattern.
+// The error contains every problem of the rules. The route then answers 500. Without a mux, a handler or a valid
+// pattern, Handle registers nothing. [Guard.Check] returns each error of Handle again. Like mux.Handle, Handle panics if the pattern conflicts with another pattern.
 func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...ruleset.Rule) error {
 	if mux == nil || handler == nil {
-		return fmt.Errorf("httplock: Handle(%q): the mux or the handler is nil", pattern)
+		return g.recordFailed(fmt.Errorf("httplock: Handle(%q): the mux or the handler is nil", pattern))
 	}
 	route, err := routeOf(pattern)
 	if err != nil {
-		return fmt.Errorf("httplock: Handle(%q): %w", pattern, err)
+		return g.recordFailed(fmt.Errorf("httplock: Handle(%q): %w", pattern, err))
 	}
 	routes := methodsOf(route)
 	for _, e := range routes {
@@ -118,6 +119,14 @@ func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...r
 		g.serve(entry, w, r, handler)
 	}))
 	return errors.Join(errs...)
+}
+
+// recordFailed records and returns the error of a registration that failed.
+func (g *Guard) recordFailed(err error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failed = append(g.failed, err)
+	return err
 }
 
 // HandleFunc calls [Guard.Handle] for a function.
@@ -261,6 +270,11 @@ func (g *Guard) Check(patterns ...string) error {
 	all := g.all()
 	report := g.routes.Check(append(all, g.namedByRules()...)...)
 	g.cfg.Unmatched(report, all)
+	g.mu.Lock()
+	for _, err := range g.failed {
+		report.Add(ruleset.Endpoint{}, err)
+	}
+	g.mu.Unlock()
 	return g.aspect.Conclude(report)
 }
 

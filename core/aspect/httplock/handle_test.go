@@ -69,7 +69,13 @@ func TestHandle_Mistakes(t *testing.T) {
 			t.Errorf("%s: got %d", path, got.Code)
 		}
 	}
-	err := b.guard.Check("POST /e", "bad")
+	err := b.guard.Check()
+	for _, want := range []string{`Handle("POST /a"): the mux or the handler is nil`, `Handle("POST orders")`, "path parameter i", "put on http POST /c"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Check: got %v, want %q in it", err, want)
+		}
+	}
+	err = b.guard.Check("POST /e", "bad")
 	if err == nil || !strings.Contains(err.Error(), `"bad"`) {
 		t.Errorf("Check: got %v", err)
 	}
