@@ -23,7 +23,7 @@ type Acquisition struct {
 // Reusable reports whether the memory of the acquisition can be used again. This is so if it acquired one key without
 // waiting, because then no other goroutine refers to it.
 func (a *Acquisition) Reusable() bool {
-	return len(a.Wish.Keys) == 1 && !a.Report.Contended && a.first.room.Reusable()
+	return len(a.Wish.Keys) == 1 && !a.Report.Contended && a.first.first.Reusable()
 }
 
 // Acquire acquires all keys or none. For a kind of lock without holders, such as a latch, it returns no holders. If ctx

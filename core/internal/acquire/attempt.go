@@ -20,38 +20,38 @@ import (
 // pollInterval is the longest sleep of a waiter. Messages are a hint; the poll is the guarantee.
 const pollInterval = time.Second
 
-// attempt takes one key, or several by one script. It has one goroutine. step goes from state to state:
+// attempt acquires one key, or several keys by one script. One goroutine runs it. step goes from state to state:
 //
-//	alone ── granted ──▶ over                  a caller that does not wait, or has the lock already, sends
-//	  │  └── refused ──▶ busy                  without a place in the queue
+//	unqueued ── granted ──▶ done               a caller that does not wait, or has the lock already, sends
+//	  │     └── refused ──▶ busy               without a place in the queue
 //	  └── refused, one of several permits ──▶ joining
 //
-//	joining ──▶ queued ── it is its turn ──▶ sending ── granted ──▶ over
+//	joining ──▶ queued ── it is its turn ──▶ sending ── granted ──▶ done
 //	   ▲         ▲  │ │                         │
-//	   │         │  │ └── given the lock ──▶ over (too late: joining)
+//	   │         │  │ └── given the lock ──▶ done (if the lease has expired: joining)
 //	   │         │  │                           │ refused
 //	   │         │  └── not its turn ──▶ blocked ◀┘
 //	   │         │                        │   │ │
-//	   │         │ a refusal: look again  │   │ └── BeforeWait is due ──▶ preparing ───┐
+//	   │         │ after a refusal        │   │ └── BeforeWait is due ──▶ preparing ───┐
 //	   │         ├────────────────────────┘   ▼                                        │
-//	   │         └── signal or poll ────── resting ── its time is up ──▶ ending ──▶ over, or busy
+//	   │         └── signal or poll ────── resting ── its time is up ──▶ ending ──▶ done, or busy
 //	   └───────────────────────────────────────────────────────────────────────────────┘
 //
-// An error ends the attempt in any state. An attempt in the queue then leaves it and passes on a grant that has
-// arrived.
+// An error ends the attempt in any state. If the attempt is in the queue, it leaves the queue. If a release has given
+// it the lock, it releases the lock.
 type attempt struct {
 	in     *Acquirer
 	wish   *Wish
 	report *Report
 	manner *manner
-	key    string // with several keys, the taken one, in whose queue it waits
+	key    string // with several keys, the key in whose queue the attempt waits
 	group  keyGroup
 
 	state state
-	got   *holding.Holder // set in state over
-	todo  queue.Step      // the last answer of the queue
+	got   *holding.Holder // set in state done
+	todo  queue.Step      // the last step that the queue returned
 
-	now      time.Time // last look at the clock
+	now      time.Time // the last reading of the clock
 	start    time.Time // start of the acquisition
 	until    time.Time // end of the wait time; zero: none
 	answers  time.Time // time limit of all answers, for an attempt that does not wait for the lock; otherwise zero
@@ -59,12 +59,12 @@ type attempt struct {
 	patience patience
 
 	waiter      *queue.Waiter // its place in the queue; nil: it is not in a queue
-	room        queue.Waiter  // for the usual single waiter
-	joined      bool          // room is used
+	first       queue.Waiter  // memory of the first waiter
+	joined      bool          // first is used
 	timer       *time.Timer   // nil until it sleeps
 	spins       int           // how often it has slept without messages
 	listenField string        // the field whose messages it subscribes to; "": the messages of the lock
-	confirmed   bool          // the messages of its place arrive, and it has planned a look since they do
+	confirmed   bool          // the messages of its place arrived when the attempt last planned its sleep
 	place       place
 
 	loop   resend.Loop
@@ -106,11 +106,11 @@ type refusal struct {
 // left returns the rest of the lease of the holder.
 func (r *refusal) left(now time.Time) time.Duration { return r.at.Add(r.TTL).Sub(now) }
 
-// patience is how long an attempt waits that holds other keys. The zero value has no end.
+// patience limits the wait of an attempt whose caller holds other keys. The zero value sets no limit.
 type patience struct {
-	one  time.Duration // patience with one holder; starts again with the next holder
-	end  time.Time
-	last time.Time // the patience ends then, whichever holder has the lock
+	one  time.Duration // limit of the wait for one holder; starts again with the next holder
+	end  time.Time     // end of the wait for the present holder
+	last time.Time     // end of the wait, however often the holder changes
 }
 
 func (p *patience) ended(now time.Time) bool { return !p.end.IsZero() && !now.Before(p.end) }
@@ -121,7 +121,7 @@ func (p *patience) renew(now time.Time) {
 	}
 }
 
-// ErrNoAnswer is the cause if the wait time of an attempt ended before Redis answered anything.
+// ErrNoAnswer is the cause of the error if the wait time of an attempt ended before Redis had answered at all.
 const ErrNoAnswer = failure.Text("no answer from redis within the wait time")
 
 const (
@@ -130,7 +130,8 @@ const (
 	errNoPermits  = failure.Text("it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one")
 )
 
-// attempt returns an attempt at one key. now is the present time; a new caller passes the start of its report.
+// attempt returns an attempt at one key. now is the present time. The first attempt of an acquisition passes the start of
+// its report.
 func (in *Acquirer) attempt(key string, w *Wish, report *Report, now time.Time) attempt {
 	a := attempt{in: in, key: key, wish: w, manner: mannerOf(w.Kind), start: report.Start, now: now, report: report}
 	if !w.Forever {
@@ -145,7 +146,7 @@ func (in *Acquirer) attempt(key string, w *Wish, report *Report, now time.Time) 
 	return a
 }
 
-// run takes the key. It waits for the key if the wish allows that.
+// run acquires the key and returns its holder. It waits for the key if the wish allows that.
 func (a *attempt) run(ctx context.Context) (*holding.Holder, error) {
 	defer a.leavePlace()
 	if err := a.in.FailFast(ctx, a.key); err != nil {
@@ -169,7 +170,7 @@ func (a *attempt) run(ctx context.Context) (*holding.Holder, error) {
 	return a.got, nil
 }
 
-// step goes from the present state to the next one.
+// step goes from the present state to the next state.
 func (a *attempt) step(ctx context.Context) error {
 	switch a.state {
 	case unqueued:
@@ -217,9 +218,9 @@ func (a *attempt) tryAlone(ctx context.Context) error {
 
 // join takes a place in the queue of the key.
 func (a *attempt) join(ctx context.Context) error {
-	w := &a.room
+	w := &a.first
 	if a.joined {
-		w = new(queue.Waiter) // a hand-off on its way may still refer to the last one
+		w = new(queue.Waiter) // a hand-off under way may still refer to the last waiter
 	}
 	w.Wish = a.queueWish(ctx)
 	if err := a.in.Queues.Join(a.key, w, a.now); err != nil {
@@ -244,12 +245,12 @@ func (a *attempt) queueWish(ctx context.Context) queue.Wish {
 	}
 }
 
-// askQueue asks the queue what to do.
+// askQueue asks the queue for the next step.
 func (a *attempt) askQueue(ctx context.Context) error {
 	a.todo = a.in.Queues.Next(a.waiter, a.now)
 	switch {
 	case a.todo.Grant != nil && ctx.Err() != nil:
-		return a.busyError(failure.Ended(ctx)) // leaving the queue passes the grant on
+		return a.busyError(failure.Ended(ctx)) // run then leaves the queue, which releases the grant
 	case a.todo.Grant != nil:
 		a.acceptGrant(a.todo.Grant, a.todo.BlockedBy)
 	case a.todo.Err != nil:
@@ -279,7 +280,8 @@ func (a *attempt) tryInTurn(ctx context.Context) error {
 	return a.handleRefusal(ctx)
 }
 
-// handleRefusal waits on after a refusal, in the queue of the taken key.
+// handleRefusal reports a refusal to the queue and subscribes to the messages of the lock. An attempt at several keys
+// first moves to the queue of the taken key. handleRefusal returns errPassedOver if other callers were first too often.
 func (a *attempt) handleRefusal(ctx context.Context) error {
 	queues := a.in.Queues
 	if a.waiter.Key() != a.key {
@@ -295,8 +297,8 @@ func (a *attempt) handleRefusal(ctx context.Context) error {
 	return nil
 }
 
-// plan chooses the next state of a waiter that did not get the lock: preparing, queued after a refusal, or
-// resting.
+// plan chooses the next state of a waiter that did not get the lock. The state is preparing if BeforeWait is due, queued
+// after a refusal, and otherwise resting.
 func (a *attempt) plan(ctx context.Context) error {
 	if a.wish.BeforeWait != nil && a.patience.end.IsZero() { // a waiter that holds other keys waits only briefly
 		a.recordQueued(a.todo.BlockedBy)
@@ -312,7 +314,7 @@ func (a *attempt) plan(ctx context.Context) error {
 	return nil
 }
 
-// subscribe subscribes to the messages of the lock, if the kind has messages and no caller of this client listens yet.
+// subscribe subscribes to the messages of the lock, if the kind has messages and the queue has no subscription yet.
 func (a *attempt) subscribe(ctx context.Context) {
 	if a.listenField != a.place.taken {
 		a.listenField = a.place.taken
@@ -324,7 +326,8 @@ func (a *attempt) subscribe(ctx context.Context) {
 	}
 }
 
-// sleep sleeps until the waiter is signaled, has to poll, or runs out of time.
+// sleep sleeps until the waiter is woken, has to poll, or has reached the end of its wait. It returns an error if ctx is
+// done or the client begins to close.
 func (a *attempt) sleep(ctx context.Context) error {
 	if a.timer == nil {
 		a.recordQueued(a.todo.BlockedBy)
@@ -350,9 +353,9 @@ func (a *attempt) sleep(ctx context.Context) error {
 	return nil
 }
 
-// sleepTime returns how long a waiter sleeps at most: as its manner says, but not beyond the end of its wait. The head
-// also does not sleep beyond the end of the lease that the last refusal named. If several hold the lock, as permits of a
-// semaphore, that is the lease that ends first.
+// sleepTime returns the longest sleep of a waiter. The manner of its kind determines it, but the waiter does not sleep
+// beyond the end of its wait. The head also wakes when the lease in the last refusal expires. If several holders have the
+// lock, such as the permits of a semaphore, that is the lease that expires first.
 func (a *attempt) sleepTime() time.Duration {
 	d := a.manner.sleep(a, a.todo)
 	if r := &a.refusal; a.todo.Head && r.Refusal != nil && r.TTL >= 0 {
@@ -370,14 +373,14 @@ func (a *attempt) stopTimer() {
 	}
 }
 
-// prepareOutside leaves the queue, so that the preparation delays no other caller, and then calls BeforeWait.
+// prepareOutside leaves the queue, so that BeforeWait delays no other caller, and then calls BeforeWait.
 func (a *attempt) prepareOutside(ctx context.Context) error {
 	a.leaveQueue()
 	a.wish.admitted, a.state = false, joining
 	return a.prepare(ctx)
 }
 
-// prepare calls BeforeWait, once.
+// prepare calls BeforeWait, if it was not called before. It returns an error if the wait has ended since.
 func (a *attempt) prepare(ctx context.Context) error {
 	prepare, until := a.wish.BeforeWait, a.until
 	if prepare == nil {
@@ -405,7 +408,8 @@ func (a *attempt) prepare(ctx context.Context) error {
 	}
 }
 
-// endWait ends the wait, unless a grant arrived at the last moment.
+// endWait ends the wait and returns its error. If a release has just given the lock to the waiter, endWait accepts the
+// lock instead.
 func (a *attempt) endWait(ctx context.Context) error {
 	if grant, from := a.in.Queues.GrantOf(a.waiter); grant != nil && ctx.Err() == nil {
 		a.acceptGrant(grant, from)
@@ -423,15 +427,16 @@ func (a *attempt) endWait(ctx context.Context) error {
 	return a.busyError(nil)
 }
 
-// acceptGrant takes the lock that a release of this client has given to the waiter.
+// acceptGrant accepts the lock that a release of this client has given to the waiter. from is the field of the holder
+// that was released.
 func (a *attempt) acceptGrant(grant queue.Holder, from string) {
 	a.in.Queues.Accept(a.waiter)
 	a.report.HandedOff, a.report.BlockedBy = true, from
 	a.receive(holding.AsHolder(grant))
 }
 
-// take ends the wait with a holder. If the lease of the holder has already expired, take passes the lock on, and
-// the wait begins again.
+// receive ends the wait with the holder o. If o no longer has the lock, for example because its lease has expired,
+// receive releases o and the wait begins again.
 func (a *attempt) receive(o *holding.Holder) {
 	a.waiter = nil
 	if o.Alive(a.now) {
@@ -442,7 +447,8 @@ func (a *attempt) receive(o *holding.Holder) {
 	a.state = joining
 }
 
-// leaveQueue leaves the queue and passes on a grant that has arrived.
+// leaveQueue leaves the queue. If a release has given the lock to the waiter, leaveQueue releases the lock. It does
+// nothing if the attempt is not in a queue.
 func (a *attempt) leaveQueue() {
 	if a.waiter == nil {
 		return
@@ -453,7 +459,8 @@ func (a *attempt) leaveQueue() {
 	a.waiter = nil
 }
 
-// openHolder opens a holder for a grant and registers it with the queue of the key.
+// openHolder opens a holder for a grant and registers it with the queue of the key. With several keys it does so for each
+// key, and keeps the other holders in a.group.others. For a kind of lock without holders it only removes the waiter.
 func (a *attempt) openHolder(g grant) *holding.Holder {
 	in, kind := a.in, a.wish.Kind
 	o := in.Holdings.Open(a.claim(g.field), g.token, g.sent, a.wish.Lease)
@@ -492,11 +499,11 @@ func (a *attempt) wantedKeys() []string {
 // timedOut reports whether the wait time has ended.
 func (a *attempt) timedOut() bool { return !a.until.IsZero() && !a.now.Before(a.until) }
 
-// cutShort reports whether the end of the wait time cut the last command short.
+// cutShort reports whether the wait time has ended before the usual time limit of the last command.
 func (a *attempt) cutShort() bool { return a.cut && a.timedOut() }
 
-// knownTaken reports whether Redis refused the lock while this attempt waited, to this attempt or to another waiter
-// of this client.
+// knownTaken reports whether this client knows that another holder had the lock while this attempt waited. It knows that
+// from a refusal, of this attempt or of another waiter, or from a holder of this client.
 func (a *attempt) knownTaken() bool {
 	if a.refusal.Refusal != nil {
 		return true
@@ -511,7 +518,7 @@ func (a *attempt) knownTaken() bool {
 	return taken
 }
 
-// recordRefusal records the holder that has the lock.
+// recordRefusal records a refusal, which names the holder that has the lock.
 func (a *attempt) recordRefusal(r *queue.Refusal) {
 	if before := a.refusal.Refusal; before != nil && before.Holder != r.Holder {
 		a.patience.renew(a.now)
@@ -524,15 +531,16 @@ func (a *attempt) recordRefusal(r *queue.Refusal) {
 	a.reportContention(r.TTL)
 }
 
-// waitFor chooses the key that an attempt at several keys waits for. The script looks at that key first and takes
-// no other key while it is taken.
+// waitFor chooses the key that an attempt at several keys waits for. The script checks that key first and acquires no
+// other key if that key is taken.
 func (a *attempt) waitFor(index int) {
 	keys := a.group.keys
 	keys[0], keys[index] = keys[index], keys[0]
 	a.key = keys[0]
 }
 
-// recordQueued records that a caller of this client holds the lock or waits before this one.
+// recordQueued records that another caller of this client holds the lock or waits before this caller. field is the field
+// of its holder, if known.
 func (a *attempt) recordQueued(field string) {
 	if a.refusal.Refusal == nil {
 		a.report.BlockedBy = field
@@ -540,7 +548,7 @@ func (a *attempt) recordQueued(field string) {
 	a.reportContention(0)
 }
 
-// reportContention notifies the caller of the first contention.
+// reportContention records that the lock is contended. The first call notifies the caller.
 func (a *attempt) reportContention(ttl time.Duration) {
 	if a.report.Contended {
 		return
@@ -575,12 +583,12 @@ func (e *BusyError) recordOwnHold(in *Acquirer, key string) {
 	}
 }
 
-// withoutPermits reports whether Redis refused a permit although none is out.
+// withoutPermits reports whether Redis refused a permit of a semaphore although no holder has a permit.
 func (a *attempt) withoutPermits() bool {
 	return a.wish.Demand == "0" && a.refusal.Refusal != nil && a.refusal.Holder == ""
 }
 
-// stopError returns the error of an attempt that its caller or the closing client stopped.
+// stopError returns the error of an attempt that ended because its context is done or its client began to close.
 func (a *attempt) stopError(ctx context.Context, cause error) error {
 	if errors.Is(cause, failure.Closed) && ctx.Err() == nil {
 		return failure.Closed
@@ -588,8 +596,8 @@ func (a *attempt) stopError(ctx context.Context, cause error) error {
 	return a.busyError(cause)
 }
 
-// reentryError returns the error of a re-entry that failed. No other holder has the lock, so the lock is not busy: if
-// the wait time cut the re-entry short, Redis was too slow.
+// reentryError returns the error of a re-entry that failed. Unless the lock is lost or ctx is done, that is not a
+// [BusyError], because no other holder has the lock. If the wait time has ended, Redis was too slow.
 func (a *attempt) reentryError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, failure.Lost):

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// takeSeveral takes all keys of a MultiLock or none. It re-enters the keys that ctx carries after it has acquired the
-// others.
+// takeSeveral acquires all keys of a MultiLock or none. First it acquires the keys that ctx does not carry. Then it
+// re-enters the keys that ctx carries.
 func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([]*holding.Holder, error) {
 	holders := make([]*holding.Holder, len(w.Keys))
 	var wanted []string
@@ -50,16 +50,16 @@ func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([
 	return holders, nil
 }
 
-// multi takes several keys that ctx does not carry.
+// multi acquires several keys that ctx does not carry.
 //
-// It waits in the queue of a taken key and holds none of the keys. When its turn comes there, it takes all keys by one
-// script. Across slots it takes that key and then the others, without waiting for them. If another key is taken then, it
-// moves to the queue of that key, to the place that its age gives it.
+// A multi waits in the queue of one key that is taken, and holds none of the keys. When it has the next turn there, it
+// takes all keys by one script. If the keys are in several slots, it takes that key and then the others, without waiting
+// for them. If another key is taken, the multi moves to the queue of that key. Its arrival time decides its place there.
 //
-// While every key is in use, all of them are rarely free at the same moment. So a multi that was passed over too often
-// takes the keys one after the other, starting with the key that was taken most often. It holds the keys that it has
-// while it waits for the next one, but only for its patience. Then it gives all keys back and waits without holding a
-// key for at least three times as long, so that it holds unused keys for at most a quarter of the time:
+// If all keys are in use, they are rarely free at the same moment. So a multi that was passed over too often takes the
+// keys one after the other. It starts with the key that was taken most often. While it waits for the next key, it holds
+// the keys that it has, but only for its patience. Then it gives all keys back and waits without a key for at least three
+// times as long. So it holds unused keys for at most a quarter of the time:
 //
 //	empty-handed ──passed over──▶ holding ──all──▶ acquired
 //	    ▲                            │
@@ -74,11 +74,11 @@ type multi struct {
 	keys   []string          // sorted
 	got    []*holding.Holder // one per key; nil for a key that is not held
 
-	first     int       // index of the taken key, where it waits first
+	first     int       // index of the key for which the multi waits first
 	taken     []int     // how often each key was taken; a key that was missing while others were held counts more
 	waitStart time.Time // start of the present wait without a key
-	passed    int       // how often others were first since then, across slots
-	pause     time.Time // until then it holds no key
+	passed    int       // how often other callers were first since waitStart; only for keys in several slots
+	pause     time.Time // the multi holds no key until then
 	last      *attempt  // the last attempt that was refused; nil: none was
 	ghost     ghost     // shared by all attempts
 }
@@ -90,15 +90,15 @@ func newMulti(in *Acquirer, keys []string, w *Wish, report *Report) *multi {
 	}
 }
 
-// A waiter counts as passed over after this many turns of others, or after this time.
+// A waiter counts as passed over after maxPassed turns of other callers, or after one such turn and maxPassing.
 const (
 	maxPassed  = 16
 	maxPassing = time.Second
 )
 
-// The patience of a waiter that holds keys is a quarter of the time that it has waited so far, within these bounds. It
-// starts again when the next key passes from one holder to another, because the new holder does not wait for a key that
-// is held here. In all, it lasts at most four times as long.
+// The patience of a waiter that holds keys is a quarter of the time that it has waited so far, within these bounds. The
+// patience starts again when the next key gets another holder, because that holder does not wait for a key that this
+// waiter holds. In all, the patience is at most four times as long.
 const (
 	leastPatience = 50 * time.Millisecond
 	mostPatience  = time.Second
@@ -141,8 +141,8 @@ func (m *multi) chooseTake() func(ctx context.Context) error {
 	return m.takeApart
 }
 
-// takeTogether takes all keys by one script. If the endpoint refuses a script with several keys, chooseTake
-// returns takeApart from then on.
+// takeTogether takes all keys by one script. If the endpoint refuses a script with several keys, takeTogether returns
+// errGaveUp, and chooseTake returns takeApart from then on.
 func (m *multi) takeTogether(ctx context.Context) error {
 	a := m.attempt(m.first)
 	a.group.keys = slices.Clone(m.keys)
@@ -171,7 +171,7 @@ func (m *multi) takeApart(ctx context.Context) error {
 	return err
 }
 
-// takeHolding waits for every key while it holds those before it.
+// takeHolding takes the keys one after the other. While it waits for a key, it holds the keys that it has taken before.
 func (m *multi) takeHolding(ctx context.Context) error {
 	var since time.Time
 	first := slices.Index(m.taken, slices.Max(m.taken))
@@ -180,7 +180,8 @@ func (m *multi) takeHolding(ctx context.Context) error {
 		return m.patience(now)
 	})
 	if errors.Is(err, errGaveUp) {
-		// The holder of the missing key may wait for a key that was held here: it comes first next time.
+		// The holder of the missing key may wait for a key that this multi held. So the multi starts with the missing
+		// key the next time.
 		m.recordMiss(missing, maxPassed)
 		m.passed, m.waitStart = 0, time.Now()
 		m.pause = m.waitStart.Add((patiencePart - 1) * m.waitStart.Sub(since))
@@ -188,6 +189,7 @@ func (m *multi) takeHolding(ctx context.Context) error {
 	return err
 }
 
+// recordMiss records that the key with an index was taken, and makes the multi wait for that key first.
 func (m *multi) recordMiss(index, weight int) {
 	m.first = index
 	m.taken[index] += weight
@@ -199,8 +201,8 @@ func (m *multi) passedOver(passed int, now time.Time) bool {
 	return (passed >= maxPassed || passed > 0 && long) && !now.Before(m.pause)
 }
 
-// patience returns how long the multi holds keys while it waits for one holder of the next key, and how long in all. A
-// fixed lease lasts longer than that.
+// patience returns two limits of the time for which the multi holds keys while it waits: one while the next key has the
+// same holder, and most in all. most is at most half of a fixed lease.
 func (m *multi) patience(now time.Time) (one, most time.Duration) {
 	one = min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
 	most = patiencePart * one
@@ -252,7 +254,7 @@ func (m *multi) attempt(index int) *attempt {
 	return &a
 }
 
-// run runs one attempt. The watchdog watches the keys that it gets from then on.
+// run runs one attempt and puts the leases of the keys that it gets under watch.
 func (m *multi) run(ctx context.Context, a *attempt) error {
 	if m.last != nil && m.wish.Wait > 0 && a.timedOut() {
 		return m.last.busyError(nil)
@@ -265,7 +267,7 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 	switch {
 	case err == nil:
 	case a.cutShort() && m.last != nil && errors.Is(err, failure.Unavailable):
-		return m.last.busyError(nil) // Redis answered a moment ago
+		return m.last.busyError(nil) // Redis refused the last attempt
 	default:
 		return err
 	}
@@ -276,8 +278,8 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 	return nil
 }
 
-// extend renews the whole lease of the keys that the multi acquired before it waited for the last one. If one of them
-// was lost in between, the wait begins again.
+// extend renews the whole lease of the keys that the multi acquired before the last key. If one of them was lost in
+// between, extend returns errGaveUp, and the wait begins again.
 func (m *multi) extend(ctx context.Context, acquired []int) error {
 	if len(acquired) == 0 {
 		return nil
@@ -303,8 +305,8 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 	}
 }
 
-// giveBack frees the keys that the multi has taken. If Redis answers, they are free on return. If it does not, the
-// caller is delayed no longer than the backend timeout, or grace beyond the wait time or ctx.
+// giveBack releases the keys that the multi has taken. If Redis answers, they are released on return. Otherwise giveBack
+// continues in the background after the time limit of one command (at least grace), or when ctx is done.
 func (m *multi) giveBack(ctx context.Context) {
 	got := slices.DeleteFunc(slices.Clone(m.got), func(o *holding.Holder) bool { return o == nil })
 	clear(m.got)
@@ -315,7 +317,7 @@ func (m *multi) giveBack(ctx context.Context) {
 	holding.GiveBack(ctx, got, a.limit().Sub(a.now), grace)
 }
 
-// mergeInto puts the new holders into the gaps between the entered ones.
+// mergeInto replaces the nil elements of holders by the holders that the multi has acquired.
 func (m *multi) mergeInto(holders []*holding.Holder) {
 	next := 0
 	for i := range holders {

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Redlock takes one lock on a majority of several independent servers. It goes in rounds:
+// Redlock acquires one lock on a majority of several independent servers. It works in rounds:
 //
 //	        ┌──────────────── refused: gives back what it has got ─────────────────┐
 //	        ▼                                                                      │
@@ -27,7 +27,7 @@ type Redlock struct {
 	Report  Report
 
 	quorum   int
-	members  []*member // all members, or the ones to re-enter
+	members  []*member // all members, or the members to re-enter
 	reenters bool
 	at       *member // the server where it waits next; nil: none
 	first    attempt // records which holder has the lock; it is never sent
@@ -55,8 +55,9 @@ const errSlowServer = failure.Text("no answer within the time of one server")
 // Quorum returns how many of n servers are a majority.
 func Quorum(n int) int { return n/2 + 1 }
 
-// Acquire takes the lock on a majority of the servers, or on none. If ctx carries it on a majority, Acquire leaves the
-// other servers alone. It tries until the wait time ends or one of the clients begins to close.
+// Acquire acquires the lock on a majority of the servers, or on none. If ctx carries the lock on a majority, Acquire
+// re-enters it there and does not ask the other servers. It tries until the wait time ends, ctx is done or one of the
+// clients begins to close.
 func (r *Redlock) Acquire(ctx context.Context) (got []*holding.Holder, err error) {
 	leading := r.Members[0]
 	wish := leading.Wish
@@ -113,8 +114,8 @@ func (r *Redlock) busyError(cause error) error {
 	return e
 }
 
-// begin chooses the members to re-enter if ctx carries the lock on a majority. Otherwise it chooses where to wait first:
-// at a server where callers of this process hold or want the lock.
+// chooseMembers chooses the members to re-enter, if ctx carries the lock on a majority. Otherwise it chooses the server
+// at which a Redlock that may wait waits first: a server where callers of this process hold or want the lock, if any.
 func (r *Redlock) chooseMembers(ctx context.Context) {
 	carried := slices.DeleteFunc(slices.Clone(r.members), func(m *member) bool {
 		again, under, err := m.Acquirer.FindCarried(ctx, m.Wish.Keys[0], &m.Wish)
@@ -143,8 +144,8 @@ func (r *Redlock) runRound(ctx context.Context) {
 	all.Wait()
 }
 
-// ask asks the server once or, with wait, until it refuses again after memberInterval. Each call uses a new
-// acquisition, because the queues may still refer to the last one.
+// ask asks the server once. If wait is true, it waits for the lock until the server refuses it again after
+// memberInterval. Each call uses a new acquisition, because the queues may still refer to the last acquisition.
 func (m *member) ask(ctx context.Context, wait bool) {
 	in, wish := m.Acquirer, m.Wish
 	limit := unending
@@ -173,8 +174,9 @@ func (m *member) ask(ctx context.Context, wait bool) {
 	in.AfterAcquire(ctx, wish.Keys[0], m.Report.Start, err)
 }
 
-// evaluate evaluates the answers. It returns the holders of a majority whose leases last, an error, or whether to ask
-// again. again may be true with an error: for servers that may come back by themselves.
+// evaluate evaluates the answers of a round. It returns the holders if a majority granted the lock and their leases have
+// not expired. Otherwise it returns an error, or again. If both are set, too few servers are available, and the missing
+// ones may become available by themselves.
 func (r *Redlock) evaluate() (got []*holding.Holder, again bool, err error) {
 	var down, failed []error
 	hard, spare := 0, len(r.members)-r.quorum
@@ -206,8 +208,8 @@ func (r *Redlock) evaluate() (got []*holding.Holder, again bool, err error) {
 	}
 }
 
-// passes reports whether the error of a server passes by itself. If too few replicas acknowledged, the cause in the
-// error of WAIT counts.
+// passes reports whether the error of a server passes by itself. If too few replicas acknowledged a grant, passes checks
+// the cause in that error.
 func passes(err error) bool {
 	if short, ok := errors.AsType[*wire.ShortfallError](err); ok {
 		return wire.Passes(short.Cause)
@@ -215,8 +217,8 @@ func passes(err error) bool {
 	return wire.Passes(err)
 }
 
-// giveBack frees the grants of a round and reports whether there were any. It also chooses where the next round waits:
-// at a server that refused.
+// giveBack releases the grants of a round and reports whether there were new ones. It also chooses the server at which
+// the next round waits: the first server that refused, if any.
 func (r *Redlock) giveBack(ctx context.Context) (part bool) {
 	var got []*holding.Holder
 	r.at = nil
@@ -249,7 +251,7 @@ func (r *Redlock) sumUp(got []*holding.Holder) {
 	}
 }
 
-// loss returns the losses if ctx carries the lock and loss it on too many servers; otherwise nil.
+// loss returns the losses if ctx carries the lock and the lock is lost on too many servers. Otherwise it returns nil.
 func (r *Redlock) loss(ctx context.Context) error {
 	losses := make([]error, len(r.members))
 	for i, m := range r.members {

@@ -29,14 +29,15 @@ const (
 	errGhost   = failure.Text("an attempt without an answer has the lock and is being cleared up")
 )
 
-// clearingUp is the number of backend timeouts that it takes at most until the reaper has cleared up an attempt without
-// an answer and another attempt has the lock.
+// clearingUp is the number of backend timeouts in which the reaper clears up a command without an answer and another
+// attempt gets the lock.
 const clearingUp = 3
 
 // unending is the duration of a wait without an end.
 const unending = 10 * 365 * 24 * time.Hour
 
-// send sends the command and sends it again while that may help.
+// send sends the command, and sends it again while another send may help. It returns a refusal as a grant that is
+// refused, without an error.
 func (a *attempt) send(ctx context.Context) (g grant, err error) {
 	a.loop = resend.Loop{Sender: a.in.Sender, Key: a.key, Span: a.span(), Pauser: a, Earlier: a.loop.Earlier}
 	err = a.loop.Run(ctx, func() (sent time.Time, again bool, err error) {
@@ -63,7 +64,7 @@ func (a *attempt) Pause(ctx context.Context, pause time.Duration) error {
 	return nil
 }
 
-// sendOnce sends the command with the next field. again reports whether another send may help.
+// sendOnce sends the command once, with the next field. again reports whether another send may help.
 func (a *attempt) sendOnce(ctx context.Context, limit time.Time) (g grant, again bool, err error) {
 	field := a.manner.field(a)
 	call := a.command(field)
@@ -135,7 +136,8 @@ func (a *attempt) limit() time.Time {
 	return limit
 }
 
-// checkGrant checks that a grant came in time. If it did not, or if the caller has left, the reaper frees the lock.
+// checkGrant returns the grant if it came before the end of its lease and ctx is not done. Otherwise it returns an error,
+// and the reaper frees the lock.
 func (a *attempt) checkGrant(ctx context.Context, g grant) (_ grant, again bool, err error) {
 	late, left := lease.Expired(g.sent, a.wish.Lease, a.now), ctx.Err() != nil
 	if late || left {
@@ -151,7 +153,7 @@ func (a *attempt) checkGrant(ctx context.Context, g grant) (_ grant, again bool,
 	return g, false, nil
 }
 
-// giveBackShort gives back a grant that too few replicas acknowledged.
+// giveBackShort gives back a grant that too few replicas acknowledged, and returns the error of the attempt.
 func (a *attempt) giveBackShort(ctx context.Context, field string, err error) error {
 	if !a.in.undo(ctx, a.wish.Kind, a.wantedKeys(), field) {
 		a.in.Graves.Relinquish(a.wish.Kind, a.wantedKeys(), field, a.wish.Lease)
@@ -166,7 +168,8 @@ func (a *attempt) giveBackShort(ctx context.Context, field string, err error) er
 // grace is how long giving back may delay a caller beyond its wait time.
 const grace = 50 * time.Millisecond
 
-// undo frees keys that a field got and no caller has seen. It reports whether Redis freed them within grace.
+// undo frees keys that Redis granted to a field that no caller has seen. It reports whether Redis freed all of them
+// within grace.
 func (in *Acquirer) undo(ctx context.Context, kind *redisstore.Kind, keys []string, field string) bool {
 	now := time.Now()
 	for _, key := range keys {
@@ -180,15 +183,16 @@ func (in *Acquirer) undo(ctx context.Context, kind *redisstore.Kind, keys []stri
 	return true
 }
 
-// decideRetry handles a send that brought neither a grant nor a refusal. again reports whether another send may help.
+// decideRetry returns the error of a send that got neither a grant nor a refusal. again reports whether another send may
+// help.
 func (a *attempt) decideRetry(ctx context.Context, err error, limit time.Time) (again bool, _ error) {
 	switch {
 	case ctx.Err() != nil:
 		return false, a.stopError(ctx, failure.Ended(ctx))
 	case a.timedOut() && a.knownTaken():
-		return false, a.busyError(nil) // Redis answered a moment ago
+		return false, a.busyError(nil) // this client knows that the lock is taken
 	case a.cutShort() && !a.wish.Kind.Shared() && a.in.Queues.Held(a.key, a.now):
-		return false, a.busyError(nil) // this client knows that without Redis
+		return false, a.busyError(nil) // this client has the lock, so it need not ask Redis
 	case !a.now.Before(limit), errors.Is(err, wire.ErrSilent):
 		return false, a.in.Sender.Concede(ctx, a.key, a.now, a.loop.Cause(err))
 	case wire.Transient(err):
@@ -198,16 +202,17 @@ func (a *attempt) decideRetry(ctx context.Context, err error, limit time.Time) (
 	}
 }
 
-// ghost lets an attempt that does not wait ask again while only a ghost of another call of its client has the lock: a
-// field without an answer, which the reaper clears up.
+// ghost lets an attempt that does not wait ask again while a ghost of its client has the lock. A ghost is the field of
+// another acquire that got no answer. The reaper clears it up.
 type ghost struct {
 	until time.Time // until then it asks again; zero: no ghost had the lock
 	now   bool      // a ghost had the lock at the last refusal
 }
 
-// waitsForGhost reports whether an attempt that does not wait asks again because only a ghost has the lock. The reaper
-// removes the ghost soon, so the lock is practically free. After pollInterval, the time within which a waiter finds a
-// free lock, the lock counts as taken. A Redlock that may wait asks again itself.
+// waitsForGhost reports whether an attempt that does not wait asks again, because holder is the field of a ghost. The
+// reaper removes the ghost soon, so the lock is practically free. After pollInterval, the time within which a waiter finds
+// a free lock, the lock counts as taken. For a Redlock that may wait, waitsForGhost returns false, because the Redlock
+// asks again.
 func (a *attempt) waitsForGhost(holder string) bool {
 	g, graves := &a.ghost, a.in.Graves
 	if a.wish.MayWait() || a.wish.asksAgain || !graves.IsOrphan(holder) && !graves.WasOrphan(holder) {

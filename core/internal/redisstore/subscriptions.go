@@ -53,8 +53,8 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 	return p, nil
 }
 
-// ShouldReplace reports whether another connection should replace this one: it may lead to a server that
-// is no longer the master, or its credentials are about to expire; see [wire.Redis.Era].
+// ShouldReplace reports whether a new connection should replace this connection, because its server may no longer be
+// the master, or because its credentials are about to expire. See [wire.Redis.Era].
 func (p *Subscriptions) ShouldReplace() bool { return p.era != p.store.wire.Era() }
 
 // Sharded reports whether the channels belong to slots.

@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// pingInterval is the interval at which a connection has to prove that it works. go-redis also sends
-	// pings, but does not notice missing answers.
+	// pingInterval is the interval at which a connection sends a ping. go-redis also sends pings, but does not
+	// notice missing answers.
 	pingInterval = time.Second
-	// silenceLimit is how long a connection may receive nothing.
+	// silenceLimit is the time without an answer after which a connection counts as lost.
 	silenceLimit = 3 * pingInterval
 	// rejectedPause is the pause of a connection after the server rejected a command.
 	rejectedPause = 5 * time.Millisecond
-	// maxAskedAgain is the maximum number of rejected channels that are subscribed again at a time.
+	// maxAskedAgain is the maximum number of rejected channels that are subscribed again at the same time.
 	maxAskedAgain = 20
 )
 
 // connection is one subscription connection with its subscriptions.
 //
-//	open ─ nothing is subscribed, Redis cannot be reached, it is outlived, or the client is closed ─▶ closed
+//	open ─ nothing is subscribed, Redis cannot be reached, ShouldReplace, or the client is closed ─▶ closed
 //
-// A closed connection takes no subscriptions.
+// A closed connection accepts no subscriptions.
 type connection struct {
 	cfg    *Config
 	forget func(*connection)
 	node   string
 	key    string        // names the node
-	work   chan struct{} // there are fresh channels; capacity 1
+	work   chan struct{} // wakes write when fresh is not empty; capacity 1
 	pace   *pace
 
 	mu            sync.Mutex
@@ -65,7 +65,7 @@ func (c *connection) addUser(about Topic, channel string) *Subscription {
 	return s
 }
 
-// requestChannel asks for a channel. The mutex is held.
+// requestChannel makes write subscribe to a channel. The mutex is held.
 func (c *connection) requestChannel(channel string) {
 	c.fresh = append(c.fresh, channel)
 	c.wakeWriter()
@@ -78,7 +78,7 @@ func (c *connection) wakeWriter() {
 	}
 }
 
-// run keeps the connection until no waiter needed it for a while, or ctx is canceled.
+// run keeps the connection until no waiter has needed it for linger, or ctx is canceled.
 func (c *connection) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.close()
@@ -100,8 +100,8 @@ func (c *connection) run(ctx context.Context) {
 	reader.Wait()
 }
 
-// close closes the connection. Subscriptions that still have users become dead: their waiters are woken and
-// subscribe again, on other connections.
+// close closes the connection. Its subscriptions become dead, and close notifies their waiters, which subscribe again
+// on another connection.
 func (c *connection) close() {
 	c.mu.Lock()
 	c.closed = true
@@ -169,8 +169,8 @@ func (c *connection) takeFresh() []string {
 	return fresh
 }
 
-// sweep removes the subscriptions that had no user for a while. It closes the connection if none is
-// left and the last user has been gone for that time.
+// sweep removes the subscriptions that are stale and returns their channels. If no subscription is left and the last
+// user left at least linger ago, sweep marks the connection as closed and returns empty.
 func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,8 +188,8 @@ func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	return stale, c.closed
 }
 
-// unheard returns channels that have users and are not confirmed. The server rejected them, for
-// example because of an ACL, which an operator may correct.
+// unconfirmedChannels returns channels that have users and are not confirmed, at most maxAskedAgain. The server has
+// rejected them, for example because of an ACL, which an operator may correct.
 func (c *connection) unconfirmedChannels() (channels []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,9 +201,9 @@ func (c *connection) unconfirmedChannels() (channels []string) {
 	return channels
 }
 
-// read passes events on. The wire restores a lost connection, which confirms every channel again and wakes
-// all waiters. With sharded channels read closes the connection instead: the channels may belong to another
-// node now, and go-redis would subscribe to all of them in one command, across slots.
+// read receives events and handles them. The next Receive restores a lost connection, so every channel is confirmed
+// again, which notifies all waiters. With sharded channels read returns instead, and the connection is closed. The
+// channels may belong to another node then, and go-redis would subscribe to channels of several slots in one command.
 func (c *connection) read(ctx context.Context, wire Connection) {
 	for again := false; ctx.Err() == nil; {
 		event, err := wire.Receive(ctx, silenceLimit)
@@ -230,13 +230,14 @@ func (c *connection) read(ctx context.Context, wire Connection) {
 	}
 }
 
+// has reports whether the connection has a subscription of a channel.
 func (c *connection) has(channel string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.subscriptions[channel] != nil
 }
 
-// wakeInterrupted wakes the waiters that relied on messages.
+// wakeInterrupted notifies the waiters whose confirmed subscriptions were interrupted.
 func (c *connection) wakeInterrupted() {
 	for _, about := range c.unconfirm() {
 		c.cfg.Notify(about, Interrupted)
@@ -255,13 +256,14 @@ func (c *connection) unconfirm() (topics []Topic) {
 	return topics
 }
 
+// handle records an event and notifies the waiters of its topic, if they have to know of the event.
 func (c *connection) handle(e redisstore.Event) {
 	if about, why, wanted := c.recordEvent(e); wanted {
 		c.cfg.Notify(about, why)
 	}
 }
 
-// recordEvent records an event of a subscription and reports whether to wake its waiters.
+// recordEvent records an event of a subscription. wanted reports whether to notify its waiters, and why is the reason.
 func (c *connection) recordEvent(e redisstore.Event) (about Topic, why Reason, wanted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// The pauses between two attempts to connect to a node double up to the longest. Waiters do not rely
-	// on messages, because they poll.
+	// The pause between two attempts to connect to a node doubles up to longestPause. Such long pauses are
+	// acceptable, because waiters also poll.
 	firstPause   = 5 * time.Millisecond
 	longestPause = time.Second
-	// healthyAfter is how long a connection has to last so that the next pause is the first one again.
+	// healthyAfter is the age of a connection from which the next pause is firstPause again.
 	healthyAfter = 3 * longestPause
 )
 
@@ -30,14 +30,15 @@ func (p *pace) recordAttempt() {
 	p.began = time.Now()
 }
 
-// healthy reports whether the last attempt was made long ago.
+// healthy reports whether the last attempt was made at least healthyAfter ago.
 func (p *pace) healthy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return time.Since(p.began) >= healthyAfter
 }
 
-// sleep pauses before the next attempt, or until ctx is canceled. The attempt begins when sleep returns.
+// sleep sleeps before the next attempt to connect, or until ctx is canceled. It also records that attempt, which begins
+// when sleep returns.
 func (p *pace) sleep(ctx context.Context) {
 	pause := firstPause
 	if !p.healthy() {

@@ -21,9 +21,9 @@ func New(cfg Config) *Subscriber {
 	return &Subscriber{cfg: cfg, connections: make(map[string]*connection), paces: make(map[string]*pace)}
 }
 
-// Subscribe subscribes to the messages of channel about a topic. It does not wait for Redis: Subscriber
-// calls Woken when Redis confirms. ctx is used to find the node. The caller releases the subscription
-// with [Subscription.Unsubscribe].
+// Subscribe subscribes to the messages of channel about a topic. It does not wait for Redis. When Redis confirms the
+// subscription, Subscriber calls [Config.Notify]. ctx is used to find the node. The caller releases the subscription with
+// [Subscription.Unsubscribe].
 func (s *Subscriber) Subscribe(ctx context.Context, about Topic, channel string) *Subscription {
 	node := s.cfg.Wire.NodeOf(ctx, about.Key)
 	for {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// linger is how long a subscription outlives its last user. The subscription of a lane does not linger,
-// because no other waiter will use its channel.
+// linger is the time for which a subscription stays after its last user has left. The subscription of a lane does not
+// stay, because no other waiter will use its channel.
 const linger = 5 * time.Second
 
 // Subscription is a subscription to the messages about one topic. Its users share it. It is safe for
@@ -52,10 +52,11 @@ func (s *Subscription) Unsubscribe() {
 	s.since = time.Now()
 }
 
-// stale reports whether it has had no user for a while. The mutex is held.
+// stale reports whether the subscription has had no user for linger, or belongs to a lane and has no user. The mutex is
+// held.
 func (s *Subscription) stale(now time.Time) bool {
 	return s.users == 0 && (s.about.Lane != "" || now.Sub(s.since) >= linger)
 }
 
-// unconfirmed reports whether it has users and the server has not confirmed it. The mutex is held.
+// unconfirmed reports whether the subscription has users and the server has not confirmed it. The mutex is held.
 func (s *Subscription) unconfirmed() bool { return s.users > 0 && !s.Confirmed() }

@@ -1,23 +1,21 @@
-// Package wakeup listens for the messages that announce a released lock. It manages the subscriptions of this
-// process and their health. Package acquire calls it for waiters. There is one connection per client, or one per
-// master of a Cluster with sharded pub/sub. The package does not depend on the waiters.
+// Package wakeup receives the messages that announce a released lock. It manages the subscriptions of one client and
+// the connections that they need. Package acquire subscribes for waiters. A client has one subscription connection, or
+// one per master in a Cluster with sharded pub/sub. The package does not depend on the waiters.
 //
-// A waiter for a key subscribes to its channel and unsubscribes when it stops waiting. Several
-// waiters may share one subscription. It lingers for 5 s after its last user, because a lock that was
-// contended a moment ago will be contended again. The subscription of a lane, which has one waiter, does not
-// linger.
+// A waiter for a key subscribes to the channel of the key and unsubscribes when it stops waiting. Several waiters may
+// share a subscription. The subscription stays for 5 s after its last user, because a lock that was contended will
+// probably be contended again. The subscription of a lane, which has only one waiter, does not stay.
 //
-// One call runs upward: Woken. The package guarantees that it is called for each message that arrives; for each
-// confirmation by Redis, which closes the gap between an attempt and the subscription; and when messages may be
-// missing. A connection that receives nothing for 3 s, although it sends a ping every second, is given up, and its
-// channels are subscribed again. Channels that the server rejected are subscribed again once a second. A node
-// that keeps refusing or closing connections is tried once a second.
+// The package calls [Config.Notify] in three cases: when a message arrives, when Redis confirms a subscription, and when
+// messages may be missing. The confirmation matters because a message may have been missed between an attempt and the
+// subscription. A connection that sends a ping every second and receives nothing for 3 s is closed, and its channels are
+// subscribed again. Channels that the server rejected are subscribed again once a second. If a node keeps refusing or
+// closing connections, the package tries to connect once a second.
 //
-// The package does not guarantee that a message arrives. A message is a hint to attempt; the waiters rely on
-// polling.
+// The package does not guarantee that a message arrives. A message is a hint to attempt. The waiters also poll.
 //
-// The order of the mutexes is: the list of connections, then the subscriptions of one connection. They guard memory
-// only; the package calls nothing while it holds them.
+// A goroutine locks the mutex of the list of connections before the mutex of one connection. While it holds a mutex, the
+// package calls no other code.
 package wakeup
 
 import (
@@ -29,8 +27,8 @@ import (
 
 // Wire connects to Redis.
 type Wire interface {
-	// NodeOf returns the name of the node whose connection serves the channel of key: with sharded pub/sub
-	// the master of key, otherwise always the same name.
+	// NodeOf returns the name of the node from which the channel of key is received. With sharded pub/sub that is
+	// the master of key. Otherwise NodeOf always returns the same name.
 	NodeOf(ctx context.Context, key string) string
 	// Connect opens a connection to the node of key, without channels. It sends nothing yet.
 	Connect(ctx context.Context, key string) (Connection, error)
@@ -42,8 +40,8 @@ type Connection interface {
 	// Sharded reports whether the channels belong to slots. A lost connection is then not restored,
 	// because the slots may have moved.
 	Sharded() bool
-	// ShouldReplace reports whether another connection should replace this one: it may lead to a server that
-	// is no longer the master, or its credentials are about to expire.
+	// ShouldReplace reports whether a new connection should replace this connection, because its server may no
+	// longer be the master, or because its credentials are about to expire.
 	ShouldReplace() bool
 	// Subscribe asks for channels. An event reports success.
 	Subscribe(ctx context.Context, channels []string)
@@ -54,8 +52,8 @@ type Connection interface {
 	// Receive waits for the next event for at most d. After an error the next call restores the
 	// connection, with all its channels.
 	Receive(ctx context.Context, d time.Duration) (redisstore.Event, error)
-	// Rejected reports whether an error of Receive is an error reply of the server to a command, and
-	// the connection still works.
+	// Rejected reports whether an error of Receive is an error reply to a command. The connection then still
+	// works.
 	Rejected(err error) bool
 	// Close closes the connection. A Receive that waits on it returns.
 	Close() error
@@ -69,10 +67,10 @@ const (
 	Message Reason = iota
 	// Confirmed means that messages arrive from now on.
 	Confirmed
-	// Interrupted means that no messages arrive for now: the connection was lost, or the server
-	// dropped the subscription. The package subscribes again; Confirmed or Closed follows.
+	// Interrupted means that no messages arrive, because the connection was lost or the server dropped the
+	// subscription. The package subscribes again. Confirmed or Closed follows.
 	Interrupted
-	// Closed means that the connection is closed: the subscription is Dead and receives nothing more.
+	// Closed means that the connection is closed. The subscription is Dead and receives nothing more.
 	Closed
 )
 

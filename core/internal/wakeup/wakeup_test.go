@@ -247,7 +247,7 @@ func TestConnection_DroppedBeforeItIsConfirmed(t *testing.T) {
 
 // An outlived connection closes within a second, whatever arrives on it. Its waiters are notified and
 // subscribe on another connection, which stays.
-func TestConnection_Outlived(t *testing.T) {
+func TestConnection_ShouldReplace(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		s := b.subscribe("k")
