@@ -49,9 +49,9 @@ var mutants = []mutant{
 	},
 	{
 		name: "two callers at once in one run", file: "internal/holding/release.go",
-		text: "if o.in.Queues.Passed(next, o, now) {\n\t\t\treturn true, nil",
-		by: "if o.in.Queues.Passed(next, o, now) {\n\t\t\tif second := o.chooseNext(now); second != nil {\n" +
-			"\t\t\t\to.in.Queues.Passed(second, o, now)\n\t\t\t}\n\t\t\treturn true, nil",
+		text: "if o.in.Queues.CompletePass(next, o, now) {\n\t\t\treturn true, nil",
+		by: "if o.in.Queues.CompletePass(next, o, now) {\n\t\t\tif second := o.takeNext(now); second != nil {\n" +
+			"\t\t\t\to.in.Queues.CompletePass(second, o, now)\n\t\t\t}\n\t\t\treturn true, nil",
 		caught: []string{history.TwoHolders, history.LostUpdate, notLinearizable},
 	},
 	{

@@ -117,7 +117,7 @@ func (o *Holder) tryAmend(ctx context.Context) bool {
 	case live && count > 0 && !silent && o.operations.yieldTo(cancel):
 		return o.amendOnce(amendCtx, count)
 	case live && count == 0:
-		_ = o.releaseLastNow(context.WithoutCancel(ctx)) //nolint:errcheck // no hold is left to get the error; freeNow leaves the rest to the reaper
+		_ = o.releaseLastNow(context.WithoutCancel(ctx)) //nolint:errcheck // no hold is left to get the error; releaseLastNow leaves the rest to the reaper
 		return true
 	default:
 		return !live

@@ -184,7 +184,7 @@ func (o *Holder) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s r
 	}
 	// The waiter left during the hand-off, so the new holder is released, too. The error of that second release is not
 	// an error of the release that the caller asked for.
-	_ = next.releaseLastNow(ctx) //nolint:errcheck // see above; freeNow leaves unanswered commands to the reaper
+	_ = next.releaseLastNow(ctx) //nolint:errcheck // see above; releaseLastNow leaves unanswered commands to the reaper
 	return false, nil
 }
 
@@ -272,9 +272,9 @@ func acceptLateRelease(r redisstore.Released) bool { return r.Mine }
 // ReleaseInBackground releases, in the background, a holder whose waiter has left. The release of the lease begins
 // before ReleaseInBackground returns. So Close waits for the release and does not leave the lock to its lease.
 func (hs *Holdings) ReleaseInBackground(o *Holder) {
-	_ = o.lease.BeginRelease() //nolint:errcheck // freeNow finds a loss
+	_ = o.lease.BeginRelease() //nolint:errcheck // releaseLastNow finds a loss
 	hs.Spawn(func(ctx context.Context) {
-		_ = o.releaseLastNow(context.WithoutCancel(ctx)) //nolint:errcheck // no caller gets the error; freeNow leaves the rest to the reaper
+		_ = o.releaseLastNow(context.WithoutCancel(ctx)) //nolint:errcheck // no caller gets the error; releaseLastNow leaves the rest to the reaper
 	})
 }
 

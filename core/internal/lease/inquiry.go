@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// inquiry schedules the questions to Redis about a lease that is in doubt. At most one question is on its way, and each
-// follows the last one after a pause. A doubt that arises while a question is on its way leads to one more question. So
-// does a question that was refused or got no answer.
+// inquiry schedules the questions to Redis about a lease that is in doubt. At most one question is on its way. Between
+// two questions there is a pause. A doubt that arises while a question is on its way causes one more question. So does a
+// question that was refused or got no answer.
 //
 //	quiet ── Doubt ──▶ waiting ── pause ends ──▶ asking ── Doubt ──▶ askAgain
 //	  ▲                  ▲  ▲                    │    │                 │
@@ -19,12 +19,12 @@ import (
 //	  └──────────────────│────── answered ────────────┘                 │
 //	                     └────── answered, or failed ───────────────────┘
 //
-// The watchdog does not ask about a lease that is not held any more. Times are since the client's start.
+// The watchdog does not ask about a lease that is not held any more. All times count from the start of the client.
 type inquiry struct {
 	state inquiryState
 	pause time.Duration // after the last question; it grows while questions fail
-	from  time.Duration // from then on the next question may travel with questions about other leases
-	at    time.Duration // the next question is sent then at the latest, even alone
+	from  time.Duration // from then on the next question may be sent together with questions about other leases
+	at    time.Duration // then the next question is sent, even if it is the only one
 }
 
 type inquiryState uint8
@@ -55,7 +55,7 @@ func (w *Watchdog) doubt(l *Lease) {
 	}
 }
 
-// inDoubt reports whether a doubt about the lease has no answer yet.
+// inDoubt reports whether the client still doubts that Redis has the claim, because no question was answered since.
 func (w *Watchdog) inDoubt(l *Lease) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,11 +74,12 @@ func (i *inquiry) recordDoubt() (plan bool) {
 	return false
 }
 
-// due reports whether the next question is due now. others means that questions about other leases are sent now.
+// due reports whether to send the next question now. others means that questions about other leases are sent now.
 func (i *inquiry) due(now time.Duration, others bool) bool {
 	return i.state == waiting && (i.at <= now || others && i.from <= now)
 }
 
+// finish records the end of a question and plans the pause before the next question.
 func (i *inquiry) finish(now time.Duration, failed bool) {
 	if failed {
 		i.pause = min(max(2*i.pause, questionPause), maxQuestionPause)
@@ -93,7 +94,7 @@ func (i *inquiry) finish(now time.Duration, failed bool) {
 	}
 }
 
-// askBatch asks about leases for which one script suffices. It applies all verdicts before it notifies any holder.
+// askBatch asks Redis about leases that one script can check. It applies all verdicts before it notifies any holder.
 func (w *Watchdog) askBatch(ctx context.Context, batch []*Lease) {
 	leases, claims := filterHeld(batch)
 	if len(leases) == 0 {

@@ -22,12 +22,12 @@ const (
 	held      phase = iota
 	releasing       // the last release has begun: renewals and losses no longer count
 	ended           // released, left to expire, or passed on
-	lost            // ended under its holder
+	lost            // the deadline has passed, or Redis no longer has the claim
 )
 
-// Lease is a claim in Redis with the deadline up to which the client can rely on it. A claim was never used before and
-// is never used again. [Watchdog.Open] initializes a Lease in memory that its holder provides. All methods are safe for
-// concurrent use. Only Lose and CheckClock call the holder.
+// Lease is a claim in Redis with the deadline until which the client can rely on it. Each lease has a new claim.
+// [Watchdog.Open] initializes a Lease in memory that its holder provides. All methods are safe for concurrent use. Only
+// Lose and CheckClock call the holder.
 type Lease struct {
 	redisstore.Claim
 
@@ -46,7 +46,7 @@ type Lease struct {
 	reserve time.Duration // how much longer than until the deadline Redis confirmed the lease: see Pass
 }
 
-// trust limits what the lease believes of Redis after commands without an answer.
+// trust limits the conclusions from replies after commands without an answer.
 type trust struct {
 	landing time.Duration // such a command may be executed until then, since the client's start; 0: there is none
 	most    time.Duration // longest TTL that a reply can confirm; 0: no limit
@@ -73,7 +73,7 @@ func (w *Watchdog) Open(l *Lease, claim redisstore.Claim, holder Holder, sent ti
 // Holder returns the holder.
 func (l *Lease) Holder() Holder { return l.holder }
 
-// become goes to the phase next if it can follow the present one, and reports whether it did. The caller holds the
+// become sets the phase to next if next can follow the present phase, and reports whether it did. The caller holds the
 // mutex.
 func (l *Lease) become(next phase) bool {
 	if next <= l.phase || next == lost && l.phase != held {
@@ -92,7 +92,7 @@ func (l *Lease) BeginRelease() error {
 	return l.cause
 }
 
-// End ends the lease, unless it was lost, and takes it off the watch.
+// End ends the lease, unless it was lost. The watchdog forgets the lease.
 func (l *Lease) End() {
 	l.mu.Lock()
 	l.become(ended)
@@ -100,8 +100,8 @@ func (l *Lease) End() {
 	l.watchdog.forget(l)
 }
 
-// Lose records the loss of the lease, notifies the holder and returns true. Once a release has begun, Lose does nothing
-// and returns false.
+// Lose records the loss of the lease, notifies the holder and returns true. If a release has begun or the lease was lost
+// before, Lose does nothing and returns false.
 func (l *Lease) Lose(cause error) bool {
 	lost := l.lose(cause)
 	if lost {
@@ -126,8 +126,8 @@ func (l *Lease) notifyLoss() {
 	l.holder.Lost(l.Loss())
 }
 
-// CheckClock loses the lease if its deadline has passed, and then returns the cause of the loss. It does so even if
-// another goroutine found the loss and has not finished calling Lost.
+// CheckClock loses the lease if its deadline has passed, and returns the cause of the loss. It returns the cause even if
+// another goroutine found the loss and is still in the call of Lost. Before the deadline CheckClock returns nil.
 func (l *Lease) CheckClock(now time.Time) error {
 	if !l.Expired(now) {
 		return nil
@@ -143,7 +143,7 @@ func (l *Lease) Loss() error {
 	return l.cause
 }
 
-// Held reports whether the lease is neither lost nor being released, as far as the client knows.
+// Held reports whether the lease is neither lost nor ended nor being released, as far as the client knows.
 func (l *Lease) Held() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

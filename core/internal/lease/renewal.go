@@ -35,8 +35,8 @@ func (w *Watchdog) inBatches(ctx context.Context, leases []*Lease, do func(ctx c
 	}
 }
 
-// renewBatch renews leases for which one script suffices. It applies all verdicts before it notifies any holder, because
-// a holder may be slow. It reports losses first.
+// renewBatch renews leases that one script can renew. It applies all verdicts before it notifies any holder, because a
+// holder may be slow. It reports losses before renewals.
 func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 	leases, claims := w.filterRenewed(batch)
 	if len(leases) == 0 {

@@ -31,7 +31,7 @@ func (w *Watchdog) Run(ctx context.Context) {
 	}
 }
 
-// look handles everything that is due and returns the time until the next look.
+// handleDue handles everything that is due now and returns the time until the next call.
 func (w *Watchdog) handleDue() time.Duration {
 	now := time.Now()
 	found := w.collect(now)
@@ -45,7 +45,7 @@ func (w *Watchdog) handleDue() time.Duration {
 	return found.next
 }
 
-// endExpired loses leases whose deadline has passed. A lease that was renewed at the last moment, or is being released, stays
+// endExpired loses leases whose deadline has passed. A lease that was renewed in between, or is being released, stays
 // under watch.
 func (w *Watchdog) endExpired(over []*Lease, now time.Time) {
 	for _, l := range over {
@@ -55,16 +55,16 @@ func (w *Watchdog) endExpired(over []*Lease, now time.Time) {
 	}
 }
 
-// findings contains the results of one look.
+// findings contains what is due in one call of handleDue.
 type findings struct {
 	over      []*Lease      // leases whose deadline has passed
 	renewals  []*Lease      // leases whose renewal is due
 	questions []*Lease      // leases about which a question is due
-	next      time.Duration // until the next look
+	next      time.Duration // time until the next call
 }
 
-// collect finds everything that is due. An expired lease leaves the heap only when it is lost or ended, so that a caller
-// that waits until no lease is left does not miss it. Until then it is at the end of the heap.
+// collect returns everything that is due. It moves expired leases to the end of the heap. A lease leaves the heap only
+// when it is lost or ended, so that [Watchdog.Drained] counts it until then.
 func (w *Watchdog) collect(now time.Time) (f findings) {
 	at := now.Sub(w.cfg.Start)
 	soon := at + w.cfg.TTL/coalesce

@@ -7,15 +7,15 @@ import (
 	"github.com/interlock-go/interlock/core/internal/dueheap"
 )
 
-// schedule plans the looks of the watchdog at a lease. Times are since the client's start.
+// schedule plans when the watchdog looks at a lease. All times count from the start of the client.
 //
 //	no wish ── Renew ──▶ waits until renewAt ──▶ renewing ── answered, or failed ─▶ waits
 //	   ▲                                            │
 //	   └───────────── no wish is left ──────────────┘
 //
 // In each state, while the lease is held, the watchdog also checks the deadline and sends questions that are due. A
-// lease is in the heap, and so in the count of [Watchdog.Drained], from Watch until it is lost or ended. It stays there
-// while it is being released, however long ago its deadline was, although the watchdog then has nothing to do for it.
+// lease is in the heap from Watch or Renew until it is lost or ended, so [Watchdog.Drained] waits for it. A lease that is
+// being released stays in the heap even after its deadline, although the watchdog then has nothing to do for it.
 type schedule struct {
 	dueheap.Slot
 
@@ -33,7 +33,7 @@ const never time.Duration = math.MaxInt64
 // DueBefore orders the heap.
 func (s *schedule) DueBefore(other *schedule) bool { return s.next < other.next }
 
-// plan sets the time of the next look by the present clocks.
+// plan computes the time of the next look from the present clocks.
 func (s *schedule) plan(now time.Time) {
 	if !s.lease.Held() {
 		s.next = never
@@ -48,7 +48,7 @@ func (s *schedule) plan(now time.Time) {
 	}
 }
 
-// finishRenewal records the end of a renewal. The next one is at renewAt.
+// finishRenewal records the end of a renewal and plans the next renewal at renewAt.
 func (s *schedule) finishRenewal(renewAt time.Duration) {
 	s.renewing, s.renewAt = false, renewAt
 	if s.answered != nil {
@@ -60,8 +60,8 @@ func (s *schedule) finishRenewal(renewAt time.Duration) {
 // Watch puts the lease under watch: from now on the watchdog checks its deadline.
 func (l *Lease) Watch(now time.Time) { l.watchdog.watch(l, now) }
 
-// Renew puts the lease under watch. The watchdog renews it every third of its TTL until StopRenewal was called as often
-// as Renew.
+// Renew puts the lease under watch and makes the watchdog renew it. The interval is a third of the TTL. The renewals stop
+// when StopRenewal was called as often as Renew.
 func (l *Lease) Renew(now time.Time) {
 	l.addWishes(1)
 	l.watchdog.watch(l, now)
@@ -70,6 +70,7 @@ func (l *Lease) Renew(now time.Time) {
 // StopRenewal undoes one call of Renew. It does not stop a renewal that is on its way.
 func (l *Lease) StopRenewal() { l.addWishes(-1) }
 
+// addWishes adds n, which may be negative, to the number of holds that want renewals.
 func (l *Lease) addWishes(n int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,9 +2,9 @@ package lease
 
 import "time"
 
-// Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. The command must be
-// the last one prepared by Lower or Ask. Acknowledge does nothing once a release has begun or the deadline has passed,
-// because such a late reply does not count.
+// Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. Before the command, the
+// caller must have called Lower or Ask, and neither again since. If a release has begun or the deadline has passed,
+// Acknowledge does nothing, because the reply came too late.
 func (l *Lease) Acknowledge(sent time.Time, ttl time.Duration) {
 	l.acknowledge(sent, ttl)
 	l.watchdog.update(l)
@@ -31,8 +31,8 @@ func (l *Lease) applyReply(sent time.Time, ttl time.Duration) bool {
 	return true
 }
 
-// Ask records that a command asks for a TTL. Redis may set it even if the answer is lost. Call Ask before every command
-// that may raise the TTL. Renewals do so themselves.
+// Ask records that a command asks for a TTL. Redis may set that TTL even if the answer is lost. The holder calls Ask
+// before every command that may raise the TTL, except renewals, which the watchdog records.
 func (l *Lease) Ask(ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,8 +55,8 @@ func (l *Lease) Outlasts(now time.Time) bool {
 	return l.asked || now.Sub(l.watchdog.cfg.Start) < l.trust.landing
 }
 
-// grantedTTL is the longest TTL that Redis may have granted. Before a command asks for a longer TTL, it is raised. It is
-// lowered only when Redis confirms a lower TTL and no other TTL was asked for in between.
+// grantedTTL records the longest TTL that Redis may have granted. That value rises before a command asks for a longer
+// TTL. It falls only when Redis confirms a lower TTL and no other command asked for a TTL in between.
 type grantedTTL struct {
 	longest time.Duration
 	lowerTo time.Duration // the lower TTL that was prepared; 0: none, or another command came later
@@ -77,9 +77,9 @@ func (g *grantedTTL) confirmLower() {
 	}
 }
 
-// Lower prepares a command that lowers the TTL in Redis. It reports whether that is possible: it is not while a command
-// without an answer may still be executed and raise the TTL again. Lower lowers the local deadline at once, because a
-// reply may never come. Only the reply, passed to Acknowledge, confirms the shorter TTL.
+// Lower prepares a command that lowers the TTL in Redis, and lowers the local deadline at once, because a reply may never
+// come. If a command without an answer may still be executed and raise the TTL again, or if the lease is not held, Lower
+// does nothing and returns false. Only the reply, passed to Acknowledge, confirms the shorter TTL.
 func (l *Lease) Lower(now time.Time, ttl time.Duration) bool {
 	if !l.prepareLower(now, ttl) {
 		return false
@@ -111,15 +111,16 @@ func Reserve(ttl time.Duration) time.Duration {
 	return min(ttl, longestReserve).Truncate(time.Millisecond)
 }
 
-// Pass gives the lease to the next holder, which wants it for ttl from now on, renewed or fixed. It sends nothing and
-// reports whether the next holder has the lease. The next holder gets the whole length of a fixed lease, and at least
-// half of a renewed one. The time that Redis confirmed beyond a fixed lease becomes the reserve.
+// Pass passes the lease on to a waiter, which wants it for ttl from now on, renewed or fixed. It sends no command and
+// reports whether the waiter has the lease. The waiter gets the whole length of a fixed lease, or at least half of the
+// length of a renewed lease. The time that Redis confirmed beyond a fixed lease becomes the reserve.
 //
-// Pass refuses if Redis was asked for a longer lease than the next holder wants, because that lease would
-// outlive the process of the next holder. It also refuses while a command without an answer may be executed, and while
-// the client is asking Redis whether it still has the lease.
+// Pass does nothing and returns false if the time that Redis confirmed is too short for that. It also returns false if
+// Redis was asked for a longer lease than the waiter wants, because that lease would remain in Redis if this process
+// ended; while a command without an answer may still be executed; and while the client asks Redis whether it still has
+// the claim.
 //
-// The watchdog applies the new deadline when the next holder calls Watch or Renew.
+// The watchdog applies the new deadline when Watch or Renew is called for the waiter.
 func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
 	if l.watchdog.inDoubt(l) {
 		return false

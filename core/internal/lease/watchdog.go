@@ -23,11 +23,11 @@ type Config struct {
 	Gone error // cause of a loss: Redis has another holder, or none
 }
 
-// Watchdog is the scheduler of a client: it renews leases in time and ends leases whose deadline has passed.
-// Renewals that are due at the same time travel together.
+// Watchdog is the scheduler of a client. It renews leases in time and loses leases whose deadline has passed. Renewals
+// that are due at the same time are sent together.
 type Watchdog struct {
 	cfg  Config
-	wake chan struct{} // the time of the first look has changed; capacity 1
+	wake chan struct{} // wakes Run when the next look has to be earlier; capacity 1
 
 	mu    sync.Mutex
 	heap  dueheap.Heap[*schedule]
@@ -41,7 +41,8 @@ func NewWatchdog(cfg Config) *Watchdog {
 	return &Watchdog{cfg: cfg, wake: make(chan struct{}, 1)}
 }
 
-// watch puts a lease under watch, or plans the next look at a lease that already is.
+// watch puts a lease under watch. If it is under watch already, watch plans the next look. It does nothing if the lease
+// is not held.
 func (w *Watchdog) watch(l *Lease, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// orphan is a field without a holder that may be in Redis.
+// orphan is a field that may be in Redis and has no holder in this client.
 type orphan struct {
 	kind    *redisstore.Kind
 	field   string
 	call    LateAnswer // the call without an answer; nil if none is awaited
 	state   state
-	until   time.Time // nothing can land after that
+	until   time.Time // the command that writes the field is not executed after that
 	keys    int       // number of keys that may still contain it
 	unasked int       // the number of keys for which Drain waits
 }
@@ -24,8 +24,8 @@ type orphan struct {
 //	expected ─ found, or the call was granted ─▶ seen
 //	either   ─ the call changed nothing       ─▶ void
 //
-// If an orphan was seen, "not there" means that it is gone. A void orphan is in no key and cannot come. Only
-// become changes the state.
+// If an orphan was seen and Redis does not find it any more, it is gone for good. A void orphan is in no key and cannot
+// appear in one. Only become changes the state.
 type state uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	void
 )
 
-// recordOutcome records the outcome of the call. Only consider, which asks for it, calls this.
+// recordOutcome records the outcome of the call. If the call is not pending, recordOutcome drops it.
 func (o *orphan) recordOutcome(outcome Outcome) {
 	switch outcome {
 	case Granted:
@@ -50,8 +50,8 @@ func (o *orphan) recordOutcome(outcome Outcome) {
 
 func (o *orphan) become(s state) { o.state = s }
 
-// settled reports whether there is nothing left to ask: the call changed nothing, or no answer
-// will come and no key is left.
+// settled reports whether the reaper need not ask about the orphan any more, because the call changed nothing or because
+// SettleTime has passed since until.
 func (o *orphan) settled(now time.Time) bool {
 	return o.state == void || now.After(o.until.Add(SettleTime))
 }
@@ -64,10 +64,10 @@ type place struct {
 
 // doubt is a place with the orphans that may be in it, oldest first.
 //
-//	queued ─ it is time, and its node answers ─▶ asked about ─ answered, or not ───▶ queued
-//	       ─ it is time, and its node is silent ─▶ parked ─ a node answers again ──▶ queued
+//	queued ─ it is due, and its node answers ─▶ asked about ─ answered, or not ───▶ queued
+//	       ─ it is due, and its node is silent ─▶ parked ─ a node answers again ──▶ queued
 //
-// It is removed when its last orphan is settled.
+// The reaper removes a doubt when its last orphan is settled.
 type doubt struct {
 	dueheap.Slot
 	place
@@ -84,7 +84,8 @@ type doubt struct {
 // DueBefore orders keys by the time of the next question.
 func (d *doubt) DueBefore(other *doubt) bool { return d.next.Before(other.next) }
 
-// nameFirst marks an orphan that is in Redis. The next question, which is sent at once, names it.
+// nameFirst moves an orphan that is in Redis to the end of the list, so that the next question names it. That question
+// is due at once.
 func (d *doubt) nameFirst(o *orphan, now time.Time) {
 	at := slices.IndexFunc(d.orphans, func(s suspicion) bool { return s.orphan == o })
 	last := len(d.orphans) - 1
@@ -97,7 +98,7 @@ type suspicion struct {
 	orphan *orphan
 	asked  bool // Drain does not wait for it
 
-	// The state when the last question was sent.
+	// seen and answered are the state of the orphan when the last question was sent.
 	seen, answered bool
 }
 
@@ -112,7 +113,7 @@ type unasked struct {
 
 func newUnasked() unasked { return unasked{none: make(chan struct{})} }
 
-// add counts an orphan and reports whether it did.
+// add counts an orphan, unless it comes after close, and reports whether it did.
 func (u *unasked) add() bool {
 	if !u.closed {
 		u.count++
@@ -126,7 +127,7 @@ func (u *unasked) remove() {
 	}
 }
 
-// close returns a channel that is closed when no orphan is counted any more.
+// close stops the count of new orphans. It returns a channel that is closed when no orphan is counted any more.
 func (u *unasked) close() <-chan struct{} {
 	if !u.closed && u.count == 0 {
 		close(u.none)
@@ -135,7 +136,7 @@ func (u *unasked) close() <-chan struct{} {
 	return u.none
 }
 
-// LateAnswer is an acquire that was given up before it was answered. Only one goroutine at a time calls it.
+// LateAnswer is an acquire that was given up before it was answered. The reaper calls Late from one goroutine at a time.
 type LateAnswer interface {
 	// Late returns the outcome of the acquire. It does not block.
 	Late() Outcome
@@ -157,6 +158,6 @@ const (
 	Unknown
 )
 
-// SettleTime is how long after its lease a command may still be on its way: in a proxy, in a kernel
-// buffer, or in a server that was stopped.
+// SettleTime is how long after the end of its lease a command may still be executed, because it is in a proxy, in a
+// kernel buffer, or in a server that was stopped.
 const SettleTime = 2 * time.Minute

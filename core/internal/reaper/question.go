@@ -10,7 +10,7 @@ const (
 	maxNamedInQueue = 250
 )
 
-// maxNames returns the number of orphans of the place that a question maxNames.
+// maxNames returns the largest number of orphans of this key that a question names.
 func (d *doubt) maxNames() int {
 	if d.kind != nil && d.kind.Waits == redisstore.InRedis {
 		return maxNamedInQueue

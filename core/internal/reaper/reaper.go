@@ -1,19 +1,18 @@
 // Package reaper cleans up after unanswered commands.
 //
-// An unanswered acquire may still be executed, even after a release that was sent on another connection. So its
-// field is never used again, and the reaper keeps asking "release if mine" until the field is certainly gone
-// or no command can bring it back. Packages acquire, counting and holding call Abandon and Relinquish for fields.
-// Package core calls Resume when a silent node answers again, and Drain when the client is closed. The reaper
-// does not depend on holds or waiters.
+// An unanswered acquire may still be executed, even after a release that was sent on another connection. So the field of
+// such an acquire is never used again. The reaper sends a script that releases the lock if the field has it, again and
+// again, until the field is certainly gone or no command can bring it back. Packages acquire, counting and holding call
+// Abandon and Relinquish for fields. Package core calls Resume when a silent node answers again, and Drain when the client
+// is closed. The reaper does not depend on holds or waiters.
 //
-// However many orphans an outage leaves, the reaper guarantees these bounds. At most 8 questions are under
-// way at a time, and at most 400 are sent in a second. One question names at most as many keys as one script may
-// name. A silent node is not asked. The reaper remembers at most 100,000 orphans, and 256 settled ones. It does not
-// guarantee that an orphan is cleaned up before its lease expires: orphans beyond that number, or left when the
-// client is closed, disappear when their lease expires.
+// Each run of the script is called a question. The reaper guarantees these limits, however many orphans an outage leaves.
+// At most 8 questions are under way at the same time, and at most 400 are sent in a second. One question names at most as
+// many keys as one script may name. A silent node is not asked. The reaper remembers at most 100,000 orphans, and 256
+// settled ones. It does not guarantee that an orphan is cleaned up before its lease expires. Orphans beyond that number,
+// and orphans that are left when the client is closed, disappear when their lease expires.
 //
-// One call runs upward: Cleared, when a lock was freed. The mutex guards memory only; the reaper calls nothing
-// while it holds the mutex.
+// The reaper calls Config.Cleared when a lock was freed. While it holds its mutex, the reaper calls no other code.
 package reaper
 
 import (
@@ -86,10 +85,10 @@ func New(cfg Config) *Reaper {
 	return &Reaper{cfg: cfg, wake: make(chan struct{}, 1), keys: make(map[place]*doubt), fields: make(map[string]int), unasked: newUnasked()}
 }
 
-// Abandon makes the reaper clean up a field that may be in all keys of one command, now or later. See Relinquish for a
-// field that cannot appear any more.
-// call is that command if it was not answered. It is nil if the command was answered, or if only its effect
-// is in doubt. lease is the lease that the command requested. Abandon returns at once and does not retain keys.
+// Abandon makes the reaper clean up a field that a command has written to all keys, or may still write. See Relinquish
+// for a field that no command can write any more. call is the command if it was not answered. It is nil if the command was
+// answered, or if only its effect is in doubt. lease is the lease that the command requested. Abandon returns at once and
+// does not retain keys.
 func (r *Reaper) Abandon(kind *redisstore.Kind, keys []string, field string, call LateAnswer, lease time.Duration) {
 	r.add(keys, &orphan{kind: kind, field: field, call: call, until: time.Now().Add(lease + SettleTime)})
 }
@@ -100,7 +99,7 @@ func (r *Reaper) Relinquish(kind *redisstore.Kind, keys []string, field string, 
 	r.add(keys, &orphan{kind: kind, field: field, state: seen, until: time.Now().Add(lease)})
 }
 
-// IsOrphan reports whether a field is being cleaned up, which means that it has no holder.
+// IsOrphan reports whether the reaper is cleaning up a field, which then has no holder.
 func (r *Reaper) IsOrphan(field string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,8 +216,8 @@ func (r *Reaper) run(ctx context.Context) {
 	}
 }
 
-// pick takes the keys for the next question, if it is time for one. Otherwise it returns the time at which
-// to check again.
+// pick takes the keys for the next question out of the heap, if a question may be sent now. Otherwise it returns the
+// pause before the next check. over means that no key is left and the goroutine ends.
 func (r *Reaper) pick(now time.Time) (picked []*doubt, pause time.Duration, over bool) {
 	most := r.cfg.Redis.Clears()
 	r.mu.Lock()
@@ -247,8 +246,8 @@ func (r *Reaper) pick(now time.Time) (picked []*doubt, pause time.Duration, over
 	return picked, pause, false
 }
 
-// buildQuestion returns a question about the keys that are not settled and whose nodes are not silent. Only
-// this goroutine checks for late answers.
+// buildQuestion returns a question about the keys that are not settled and whose nodes are not silent. It also checks for
+// late answers. No other goroutine does that.
 func (r *Reaper) buildQuestion(ctx context.Context, picked []*doubt, now time.Time) (q question) {
 	waiting, resumes := r.waiting(picked)
 	outcomes, silent := make([]Outcome, len(waiting)), make([]bool, len(picked))
@@ -308,13 +307,13 @@ func (r *Reaper) park(d *doubt, resumes int, now time.Time) {
 
 func (r *Reaper) ask(ctx context.Context, q question) {
 	found, fate, err := r.cfg.Redis.Clear(ctx, q.list)
-	for _, key := range r.answered(q, found, fate, err) {
+	for _, key := range r.recordResult(q, found, fate, err) {
 		r.cfg.Cleared(key)
 	}
 }
 
-// answered records an answer, or its absence, and returns the keys that were freed.
-func (r *Reaper) answered(q question, found []redisstore.Finding, fate wire.Fate, err error) (cleared []string) {
+// recordResult records the answer to a question, or that no answer came, and returns the keys that were freed.
+func (r *Reaper) recordResult(q question, found []redisstore.Finding, fate wire.Fate, err error) (cleared []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asking--
@@ -335,9 +334,9 @@ func (r *Reaper) answered(q question, found []redisstore.Finding, fate wire.Fate
 	return cleared
 }
 
-// learn records which fields were in a key when Redis was asked about the first n of its orphans. The
-// last of these were named and are cleared. "Not there" settles nothing while a command may still
-// land. learn reports whether an orphan was cleared. The mutex is held.
+// learn records which fields were in a key when Redis was asked about the first n of its orphans. The question named
+// the last of these, and Redis has removed the named fields that it found. A missing field settles its orphan only if no
+// command can write that field any more. learn reports whether Redis removed a field. The mutex is held.
 func (r *Reaper) learn(d *doubt, n int, fields []string) (cleared bool) {
 	for i := range d.orphans[:n] {
 		if d.orphans[i].answered {
@@ -386,8 +385,8 @@ func (r *Reaper) settle(d *doubt, gone func(i int, s suspicion) bool) {
 	d.orphans = left
 }
 
-// forget forgets the field of an orphan that is settled everywhere. It keeps a field that was in Redis
-// among the last ones. The mutex is held.
+// forget removes the field of an orphan that is settled in all keys. If the field was in Redis, forget adds it to the
+// last settled fields. The mutex is held.
 func (r *Reaper) forget(o *orphan) {
 	if r.fields[o.field]--; r.fields[o.field] == 0 {
 		delete(r.fields, o.field)
@@ -401,7 +400,7 @@ func (r *Reaper) forget(o *orphan) {
 	r.past = append(r.past, o.field)
 }
 
-// recordAsked records that Redis was recordAsked about an orphan in one key, or need not be. The mutex is held.
+// recordAsked records that Redis was asked about an orphan in one key, or need not be asked. The mutex is held.
 func (r *Reaper) recordAsked(s *suspicion) {
 	if s.asked || s.orphan.unasked == 0 {
 		return

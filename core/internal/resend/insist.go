@@ -36,14 +36,14 @@ type Operation[T any] struct {
 	Subject    Subject
 }
 
-// Subject is the holder of an operation. It is notified of the fate of each send.
+// Subject is notified of the fate of each send of an operation. It is the holder.
 type Subject interface {
 	RecordNoAnswer() // a send got no answer
 	RecordAnswer()   // a send was answered in time
 }
 
-// Insist sends an operation until Redis answers, ctx is done, or its time limit has passed. prepare builds the command
-// of one send. It is a separate parameter because, as a field, it would be allocated.
+// Insist sends the command of an operation until Redis answers, ctx is done, or a time limit of the operation has passed.
+// prepare builds the command of one send. It is a parameter and not a field of [Operation] to avoid an allocation.
 func Insist[T any](ctx context.Context, s *Sender, op Operation[T], prepare func(now time.Time) redisstore.Call[T]) (Result[T], error) {
 	var got Result[T]
 	pending := pendingSends[T]{acceptLate: op.AcceptLate}
@@ -81,8 +81,8 @@ type pendingSends[T any] struct {
 	acceptLate func(T) bool
 }
 
-// takeLate takes, after an error, the answer of a send that was answered since. If every answer takes long, no other
-// answer may ever come.
+// takeLate looks for a late answer after the error err. If an earlier send was answered in between, takeLate records that
+// answer and returns nil. Otherwise it returns err. If Redis is slow, all answers may be late.
 func (u *pendingSends[T]) takeLate(got *Result[T], err error) error {
 	if err == nil {
 		return nil

@@ -23,7 +23,7 @@ type Sender struct {
 	Timeout       time.Duration               // the backend timeout: how long Redis may be silent
 	Closing       <-chan struct{}             // closed when the client begins to close
 	Ended         <-chan struct{}             // closed when the client stops its work: nothing is sent again
-	ReportSilence func(key string, err error) // is called when Redis was silent until an operation gave up
+	ReportSilence func(key string, err error) // called when an operation ends because Redis was silent
 }
 
 // The first pause between two sends of one operation, and the longest. Each pause is twice as long as the one before.
@@ -35,11 +35,12 @@ const (
 // NextPause returns the pause that follows a pause.
 func NextPause(pause time.Duration) time.Duration { return min(2*pause, longestPause) }
 
-// ErrRefused means that Redis answered and refused the lock, and that the operation asks again. Since Redis answered,
-// the backend timeout starts again.
+// ErrRefused means that Redis answered and refused the lock, and that the operation asks again. The backend timeout then
+// starts again, because Redis answered.
 const ErrRefused = failure.Text("an acquire of another call without an answer has the lock and is being cleared up")
 
-// Loop sends the command of one operation, again if necessary. A Loop is for one operation and one goroutine.
+// Loop sends the command of one operation, and sends it again if necessary. Each operation needs a new Loop. Only one
+// goroutine may use it.
 type Loop struct {
 	Sender *Sender
 	Key    string
@@ -94,8 +95,8 @@ func (l *Loop) record(err error) {
 	}
 }
 
-// Cause adds the answer to an earlier send, such as READONLY, to the error of the last send, which may only be that no
-// answer came in time.
+// Cause adds the error of an earlier send, such as READONLY, to err, the error of the last send. The last send may have
+// failed only because no answer came in time.
 func (l *Loop) Cause(err error) error {
 	if l.Earlier == nil || wire.Answer(err) || !saysMore(l.Earlier, err.Error()) {
 		return err
@@ -116,8 +117,8 @@ func saysMore(err error, text string) bool {
 	return !strings.Contains(text, err.Error())
 }
 
-// Concede ends an operation for which it is too late to send again before last. If Redis was silent, Concede waits until
-// last and then reports the node, so that other operations do not wait for it, too.
+// Concede ends an operation that has no time for another send before last, and returns its error. If Redis did not answer,
+// Concede first waits until last and then calls ReportSilence, so that other operations do not wait for the node, too.
 func (s *Sender) Concede(ctx context.Context, key string, last time.Time, err error) error {
 	if errors.Is(err, wire.ErrSilent) || wire.Answer(err) {
 		return failure.BecauseOf(err)

@@ -93,7 +93,7 @@ type wire struct {
 	answers   bool            // whether the server answers
 	rejects   map[string]bool // the channels that the server rejects
 	drops     bool            // every new connection is lost at once
-	era       int             // connections of an earlier era are outlived
+	era       int             // connections of an earlier era should be replaced
 	made      int             // the number of dropped connections
 	broken    error           // the error of Connect
 	opening   chan struct{}   // Connect blocks until it is closed; may be nil

@@ -245,7 +245,7 @@ func TestConnection_DroppedBeforeItIsConfirmed(t *testing.T) {
 	})
 }
 
-// An outlived connection closes within a second, whatever arrives on it. Its waiters are notified and
+// A connection that should be replaced closes within a second, whatever arrives on it. Its waiters are notified and
 // subscribe on another connection, which stays.
 func TestConnection_ShouldReplace(t *testing.T) {
 	t.Parallel()
