@@ -19,36 +19,75 @@ type checker struct {
 	condition bool
 	used      map[string]bool
 	element   *Type // the type of the element in the enclosing predicate
-	problems  []*Error
+	findings  []finding
+	reference ast.Node          // the reference that is being checked, with all its selectors
+	outermost *ast.BinaryNode   // the || of which the next || is an operand
+	withBool  map[ast.Node]bool // each outermost || that has a bool among its operands
+}
+
+func newChecker(source segment, schema *Schema, condition bool) *checker {
+	return &checker{schema: schema, source: source, condition: condition, used: map[string]bool{}, withBool: map[ast.Node]bool{}}
 }
 
 // check checks the syntax tree of an expression. The program is valid if there are no problems.
 func check(tree ast.Node, source segment, schema *Schema, condition bool) (*program, []*Error) {
-	c := &checker{schema: schema, source: source, condition: condition, used: map[string]bool{}}
+	c := newChecker(source, schema, condition)
+	p := c.program(tree)
+	p.source = strings.TrimSpace(source.text)
+	return p, c.suggest(tree)
+}
+
+// program builds the program of a tree. It has no source yet.
+func (c *checker) program(tree ast.Node) *program {
 	n := c.fill(c.node(tree, modeKey), Type{kind: kindBool})
-	return &program{node: n, source: strings.TrimSpace(source.text), used: c.used}, c.problems
+	return &program{node: n, used: c.used}
 }
 
 // report records a mistake at a node. It returns a replacement for the node.
 func (c *checker) report(at ast.Node, m *mistake) node {
 	if m != nil {
-		problem := c.source.problem(byteOffset(c.source.text, at.Location().From), m.message, m.suggestion)
+		problem := c.source.problem(byteOffset(c.source.text, at.Location().From), m.message, m.form)
 		problem.Unknown, problem.Of = m.unknown, m.of
-		c.problems = append(c.problems, problem)
+		c.findings = append(c.findings, finding{problem, m.replacements, m.hint})
 	}
 	return literalNode(AnyType(), nil)
 }
 
-func (c *checker) reportf(at ast.Node, suggestion, format string, args ...any) node {
-	return c.report(at, mistakef(suggestion, format, args...))
+func (c *checker) reportf(at ast.Node, replacements []replacement, format string, args ...any) node {
+	m := mistakef(format, args...)
+	m.replacements = replacements
+	return c.report(at, m)
+}
+
+// reportSelection reports a mistake in a selector. Its suggestions replace the selection, which is the reference up to the
+// selector, or the whole reference.
+func (c *checker) reportSelection(at, selection ast.Node, m *mistake) {
+	if m == nil {
+		return
+	}
+	if m.instead != "" {
+		m.replacements = []replacement{{node: selection, text: m.instead}}
+		if m.isName {
+			m.replacements[0].reference = c.reference
+		}
+		if m.isWhole {
+			m.replacements = append(m.replacements, replacement{node: c.reference, text: m.instead})
+		}
+	}
+	if variable, names := pathOf(c.reference); variable != nil && !m.isWhole && !slices.Contains(names, "") {
+		if found, ok := findReference(c.schema, strings.Join(append([]string{variableOf(variable)}, names...), ".")); ok {
+			m.replacements = append([]replacement{{node: c.reference, text: found}}, m.replacements...)
+		}
+	}
+	c.report(at, m)
 }
 
 // reportUnknown reports a function or operator that the language does not have.
 func (c *checker) reportUnknown(x ast.Node, name string) node {
 	if name == "now" {
-		return c.reportf(x, "", "now is not known here: one request must always have the same key")
+		return c.reportf(x, nil, "now is not known here: one request must always have the same key")
 	}
-	return c.reportf(x, "", "%s is not known here: %s", name, adviseProgram(c.schema, "the value"))
+	return c.reportf(x, nil, "%s is not known here: %s", name, adviseProgram(c.schema, "the value"))
 }
 
 // adapt returns the mode of an operand. A condition reads all operands under one mode, except
@@ -65,7 +104,7 @@ func (c *checker) node(n ast.Node, m mode) node {
 	m = c.adapt(m)
 	switch x := n.(type) {
 	case *ast.IdentifierNode, *ast.MemberNode, *ast.ChainNode, *ast.PointerNode:
-		return c.read(n, c.chain(n), m)
+		return c.read(n, c.wholeChain(n), m)
 	case *ast.SliceNode:
 		return c.slice(x, m)
 	case *ast.StringNode:
@@ -92,9 +131,9 @@ func (c *checker) node(n ast.Node, m mode) node {
 		if callee, ok := x.Callee.(*ast.IdentifierNode); ok {
 			return c.call(x, callee.Value, x.Arguments, m)
 		}
-		return c.reportf(x, "", "methods cannot be called: .%s(): %s", methodOf(x.Callee), adviseProgram(c.schema, "the value"))
+		return c.reportf(x, nil, "methods cannot be called: .%s(): %s", quoteName(methodOf(x.Callee)), adviseProgram(c.schema, "the value"))
 	}
-	return c.reportf(n, "", "%s: write the value where it is used, or %s", describeForeign(n), adviseProgram(c.schema, "it"))
+	return c.reportf(n, nil, "%s: write the value where it is used, or %s", describeForeign(n), adviseProgram(c.schema, "it"))
 }
 
 // describeForeign names syntax that the parser accepts but this language does not have.
@@ -124,26 +163,13 @@ func (c *checker) comparableOperand(n ast.Node, operator string, m mode) node {
 // restrict reports a node that does not have one of the given types.
 func (c *checker) restrict(n ast.Node, x node, operation string, kinds ...kind) node {
 	if x.typ.kind != kindAny && !slices.Contains(kinds, x.typ.kind) {
-		suggestion := ""
-		if kinds[0] == kindBool && x.ref != nil {
-			suggestion = suggestBool(sourceOf(n), x.typ)
+		var replacements []replacement
+		if kinds[0] == kindBool && !x.literal {
+			replacements = []replacement{{node: n, text: suggestCondition(sourceOf(n), x.typ, false)}}
 		}
-		return c.reportf(n, suggestion, "%s cannot take %s", operation, x.typ.describe())
+		return c.reportf(n, replacements, "%s cannot take %s", operation, x.typ.describe())
 	}
 	return x
-}
-
-// suggestBool returns a condition that is true if a value is not empty, or "".
-func suggestBool(source string, t Type) string {
-	switch t.kind {
-	case kindString:
-		return source + ` != ""`
-	case kindInt:
-		return source + " != 0"
-	case kindList:
-		return "len(" + source + ") > 0"
-	}
-	return ""
 }
 
 // fill sets the value of a missing operand of unknown type in a condition to the empty value of
@@ -174,22 +200,29 @@ func (c *checker) areComparable(x *ast.BinaryNode, left, right Type) bool {
 			if x.Operator == "in" {
 				advice = ""
 			}
-			c.reportf(x, compareFields(x, left, right), "%s cannot take %s%s", x.Operator, t.describe(), advice)
+			c.reportf(x, []replacement{{node: x, text: compareFields(x, left, right)}}, "%s cannot take %s%s", x.Operator, t.describe(), advice)
 			return false
 		}
 	}
 	if left.kind == right.kind || left.kind == kindAny || right.kind == kindAny || left.isNumber() && right.isNumber() {
 		return true
 	}
-	suggestion := ""
+	var replacements []replacement
+	compare := func(l, r ast.Node) {
+		if l != nil && r != nil {
+			replacements = append(replacements, replacement{node: x, text: sourceOf(&ast.BinaryNode{Operator: x.Operator, Left: l, Right: r})})
+		}
+	}
 	switch {
 	case x.Operator == "in":
 	case left.kind == kindString && (right.isNumber() || right.kind == kindBool):
-		suggestion = sourceOf(x.Left) + " " + x.Operator + " " + textSourceOf(x.Right)
+		compare(x.Left, textNode(x.Right))
+		compare(numberNode(x.Left), x.Right)
 	case right.kind == kindString && (left.isNumber() || left.kind == kindBool):
-		suggestion = textSourceOf(x.Left) + " " + x.Operator + " " + sourceOf(x.Right)
+		compare(textNode(x.Left), x.Right)
+		compare(x.Left, numberNode(x.Right))
 	}
-	c.reportf(x, suggestion, "%s cannot take %s and %s", x.Operator, left.describe(), right.describe())
+	c.reportf(x, replacements, "%s cannot take %s and %s", x.Operator, left.describe(), right.describe())
 	return false
 }
 
@@ -202,7 +235,7 @@ func compareFields(x *ast.BinaryNode, left, right Type) string {
 	if x.Operator == "in" || field == "" {
 		return ""
 	}
-	return sourceOf(x.Left) + "." + field + " " + x.Operator + " " + sourceOf(x.Right) + "." + field
+	return operandSourceOf(x.Left) + "." + field + " " + x.Operator + " " + operandSourceOf(x.Right) + "." + field
 }
 
 // checkComparedTexts reports a literal text that is compared with a value that never has this
@@ -228,11 +261,7 @@ func (c *checker) checkPossible(values, literals *texts) {
 		if len(v.names) > 0 {
 			message += ": " + listForMessage(v.names)
 		}
-		suggestion := failpolicy.Nearest(l.Value, v.names)
-		if suggestion != "" {
-			suggestion = strconv.Quote(suggestion)
-		}
-		c.reportf(l, suggestion, message, l.Value)
+		c.reportf(l, quotedReplacement(l, failpolicy.Nearest(l.Value, v.names)), message, l.Value)
 	}
 }
 
@@ -253,20 +282,30 @@ func (c *checker) checkSpellings(values, literals *texts) {
 	}
 }
 
+func quotedReplacement(l *ast.StringNode, text string) []replacement {
+	if text == "" {
+		return nil
+	}
+	return []replacement{{node: l, text: strconv.Quote(text)}}
+}
+
 // checkSpelling reports a literal that is not the canonical text of the value that it spells.
 func (c *checker) checkSpelling(values *texts, l *ast.StringNode) (reported bool) {
 	text, ok := values.respelled(l.Value)
 	if ok {
-		suggestion := ""
-		if text != "" {
-			suggestion = strconv.Quote(text)
-		}
-		c.reportf(l, suggestion, "the text of %q is %q", l.Value, text)
+		c.reportf(l, quotedReplacement(l, text), "the text of %q is %q", l.Value, text)
 	}
 	return ok
 }
 
 // References.
+
+// wholeChain checks a reference that no selector follows.
+func (c *checker) wholeChain(n ast.Node) *chain {
+	defer func(outer ast.Node) { c.reference = outer }(c.reference)
+	c.reference = n
+	return c.chain(n)
+}
 
 // chain checks the longest reference that ends in n.
 func (c *checker) chain(n ast.Node) *chain {
@@ -274,19 +313,19 @@ func (c *checker) chain(n ast.Node) *chain {
 	case *ast.ChainNode: // ?. means the same as . because a missing value stays missing
 		return c.chain(x.Node)
 	case *ast.IdentifierNode:
-		return c.variable(x, "")
+		return c.variable(x, x, "")
 	case *ast.PointerNode:
 		if x.Name != "" {
-			return chainOfValue(c.reportf(x, "", "#%s is not known here: # is the element, and .name a field of it", x.Name), "")
+			return chainOfValue(c.reportf(x, nil, "#%s is not known here: # is the element, and .name a field of it", x.Name), "")
 		}
 		return chainOfValue(elementNode(*c.element), "")
 	case *ast.MemberNode:
 		if variable, names := pathOf(x); variable != nil && !c.isKnown(variable) {
-			return c.variable(variable, strings.Join(names, "."))
+			return c.variable(x, variable, strings.Join(names, "."))
 		}
 		return c.member(x)
 	}
-	return chainOfValue(c.node(n, modeLenient), sourceOf(n))
+	return chainOfValue(c.node(n, modeLenient), operandSourceOf(n))
 }
 
 func (c *checker) isKnown(x *ast.IdentifierNode) bool {
@@ -294,13 +333,13 @@ func (c *checker) isKnown(x *ast.IdentifierNode) bool {
 	return ok
 }
 
-// variable starts a chain at a variable. rest is the path of names after it, which helps to find
-// a suggestion if the variable is unknown.
-func (c *checker) variable(x *ast.IdentifierNode, rest string) *chain {
+// variable starts a chain at a variable. rest is the path of names after it in the reference, which helps to find a
+// suggestion if the variable is unknown.
+func (c *checker) variable(reference ast.Node, x *ast.IdentifierNode, rest string) *chain {
 	name := variableOf(x)
 	slot, ok := c.schema.slots[name]
 	if !ok {
-		return chainOfValue(c.reportUnknownVariable(x, name, rest), name)
+		return chainOfValue(c.reportUnknownVariable(reference, x, name, rest), name)
 	}
 	c.used[name] = true
 	return chainOfVariable(&c.schema.variables[slot], slot)
@@ -310,18 +349,31 @@ func (c *checker) variable(x *ast.IdentifierNode, rest string) *chain {
 // reference that ends in the name, a variable with a similar name, and, for a variable of another
 // adapter, a reference with the names after it: req.order_id for path.order_id. For the argument of a
 // function it then suggests a field that can be a part.
-func (c *checker) reportUnknownVariable(at ast.Node, name, rest string) node {
+func (c *checker) reportUnknownVariable(reference, at ast.Node, name, rest string) node {
 	names := c.schema.Variables()
-	m := mistakef(failpolicy.Nearest(name, names), "unknown name %s: %s", name, listForMessage(names))
-	if m.suggestion == "" && (!adapterVariables[name] || c.schema.isArgument()) {
+	m := mistakef("unknown name %s: %s", name, listForMessage(names))
+	similar := failpolicy.Nearest(name, names)
+	if similar == "" && (!adapterVariables[name] || c.schema.isArgument()) {
 		m.message += c.schema.otherNames()
 	}
 	if found, ok := findReference(c.schema, name); ok && found != name {
-		m = mistakef(found, "unknown name %s", name)
-	} else if found, ok := findReference(c.schema, rest); ok && m.suggestion == "" && adapterVariables[name] {
-		m.suggestion = found
-	} else if m.suggestion == "" && adapterVariables[name] && c.schema.isArgument() && exampleReference(c.schema) != "…" {
-		m.suggestion = exampleReference(c.schema)
+		m = mistakef("unknown name %s", name)
+		if whole, ok := findReference(c.schema, name+"."+rest); ok && rest != "" {
+			m.replacements = []replacement{{node: reference, text: whole}}
+		}
+		m.replacements = append(m.replacements, replacement{node: at, text: found})
+	} else if found, ok := findReference(c.schema, rest); ok && similar == "" && adapterVariables[name] {
+		m.replacements = []replacement{{node: reference, text: found}}
+	} else if example := exampleReference(c.schema); similar == "" && adapterVariables[name] && c.schema.isArgument() && example != "…" {
+		m.replacements = []replacement{{node: reference, text: example}}
+	} else if similar != "" {
+		m.replacements = []replacement{{node: at, text: similar}}
+		if v := c.schema.variables[c.schema.slots[similar]]; rest == "" && v.Type.kind == kindKeyed {
+			m.replacements = append(m.replacements, replacement{node: at, text: similar + "." + exampleEntry(v.Type)})
+		}
+	}
+	for i := range m.replacements {
+		m.replacements[i].reference = c.reference
 	}
 	m.unknown = name
 	return c.report(at, m)
@@ -330,16 +382,16 @@ func (c *checker) reportUnknownVariable(at ast.Node, name, rest string) node {
 func (c *checker) member(x *ast.MemberNode) *chain {
 	ch := c.chain(x.Node)
 	if name, ok := x.Property.(*ast.StringNode); ok {
-		c.report(name, ch.selectName(name.Value))
+		c.reportSelection(name, x, ch.selectName(name.Value))
 		return ch
 	}
 	if index, ok := integerOf(x.Property); ok {
-		c.report(x.Property, ch.selectIndex(index))
+		c.reportSelection(x.Property, x, ch.selectIndex(index))
 		return ch
 	}
-	quoted := ""
+	var quoted []replacement
 	if name, ok := x.Property.(*ast.IdentifierNode); ok && slices.Contains(ch.typ.names(), name.Value) {
-		quoted = ch.text + selectorOf(name.Value)
+		quoted = []replacement{{node: x, text: ch.text + selectorOf(name.Value)}}
 	}
 	c.reportf(x.Property, quoted, "a name is a literal text and an index a literal integer: %s", adviseProgram(c.schema, "the value"))
 	return chainOfValue(literalNode(AnyType(), nil), sourceOf(x))
@@ -349,20 +401,21 @@ func (c *checker) member(x *ast.MemberNode) *chain {
 func (c *checker) read(at ast.Node, ch *chain, m mode) node {
 	n, mistake := ch.read(m)
 	if mistake != nil {
-		return c.report(at, mistake)
+		c.reportSelection(at, at, mistake)
+		return literalNode(AnyType(), nil)
 	}
 	return n
 }
 
 // slice checks x[a:b], a part of a text or list, and x[:], all values.
 func (c *checker) slice(x *ast.SliceNode, m mode) node {
-	ch := c.chain(x.Node)
+	ch := c.wholeChain(x.Node)
 	ch.selectAll()
 	whole := c.read(x.Node, ch, m)
 	from, to := c.bound(x.From, 0), c.bound(x.To, math.MaxInt)
 	switch {
 	case whole.typ.kind != kindAny && whole.typ.kind != kindList && whole.typ.kind != kindString:
-		return c.reportf(x, "", "%s is %s and cannot be sliced", ch.text, whole.typ.describe())
+		return c.reportf(x, nil, "%s is %s and cannot be sliced", ch.nameForMessage(), whole.typ.describe())
 	case x.From == nil && x.To == nil && whole.typ.kind == kindAny:
 		return whole.listOf(ch.text, m)
 	case x.From == nil && x.To == nil:
@@ -380,7 +433,7 @@ func (c *checker) bound(n ast.Node, byDefault int) int {
 	}
 	value, ok := integerOf(n)
 	if !ok {
-		c.reportf(n, "", "a bound of [a:b] is a literal integer: %s", adviseProgram(c.schema, "the part"))
+		c.reportf(n, nil, "a bound of [a:b] is a literal integer: %s", adviseProgram(c.schema, "the part"))
 	}
 	return value
 }
@@ -389,7 +442,15 @@ func (c *checker) bound(n ast.Node, byDefault int) int {
 
 func (c *checker) unary(x *ast.UnaryNode) node {
 	if x.Operator == "not" || x.Operator == "!" {
-		return notNode(x.Operator, c.operand(x.Node, modeValue, x.Operator, kindBool))
+		operand := c.node(x.Node, modeValue)
+		if operand.typ.kind != kindBool && operand.typ.kind != kindAny {
+			m := mistakef("%s cannot take %s", x.Operator, operand.typ.describe())
+			if !operand.literal {
+				m.replacements = []replacement{{node: x, text: suggestCondition(sourceOf(x.Node), operand.typ, true)}}
+			}
+			return c.report(x, m)
+		}
+		return notNode(x.Operator, c.fill(operand, Type{kind: kindBool}))
 	}
 	return signNode(x.Operator, c.operand(x.Node, modeValue, x.Operator, kindInt, kindFloat))
 }
@@ -403,7 +464,7 @@ func (c *checker) binary(x *ast.BinaryNode, m mode) node {
 	case "+":
 		return c.plus(x, m)
 	case "and", "&&", "or", "||":
-		return logicNode(x.Operator, c.operand(x.Left, modeValue, x.Operator, kindBool), c.operand(x.Right, modeValue, x.Operator, kindBool))
+		return c.logic(x)
 	case "in":
 		return c.membership(x)
 	case "<", "<=", ">", ">=":
@@ -412,6 +473,51 @@ func (c *checker) binary(x *ast.BinaryNode, m mode) node {
 		return c.arithmetic(x)
 	}
 	return c.reportUnknown(x, x.Operator)
+}
+
+// logic checks the operators "and" and "or". In a key, a user who joins values by them means ?? or several parts.
+func (c *checker) logic(x *ast.BinaryNode) node {
+	outermost := c.outermost // of a || b || c
+	c.outermost = nil
+	if outermost == nil || !isOr(x) {
+		outermost = x
+	}
+	left, right := c.logicOperand(x.Left, x.Operator, outermost), c.logicOperand(x.Right, x.Operator, outermost)
+	return logicNode(x.Operator, left, right)
+}
+
+func (c *checker) logicOperand(n ast.Node, operator string, outermost *ast.BinaryNode) node {
+	if inner, ok := n.(*ast.BinaryNode); ok && isOr(inner) && isOr(outermost) {
+		c.outermost = outermost
+	}
+	isNested := c.outermost != nil
+	v := c.node(n, modeValue)
+	if v.typ.kind == kindBool && !isNested {
+		c.withBool[outermost] = true
+	}
+	if v.typ.kind == kindBool || v.typ.kind == kindAny {
+		return c.fill(v, Type{kind: kindBool})
+	}
+	m := mistakef("%s cannot take %s", operator, v.typ.describe())
+	if !v.literal {
+		m.replacements = append(m.replacements, replacement{node: n, text: suggestCondition(sourceOf(n), v.typ, false)})
+	}
+	if isOr(outermost) {
+		m.replacements = append(m.replacements, replacement{node: outermost, text: strings.Join(alternatives(outermost), " ?? ")})
+	} else {
+		m.hint = "; write one part for each value"
+	}
+	return c.report(n, m)
+}
+
+func isOr(x *ast.BinaryNode) bool { return x.Operator == "or" || x.Operator == "||" }
+
+// alternatives returns the sources of a, b and c for a || b || c.
+func alternatives(n ast.Node) []string {
+	if x, ok := n.(*ast.BinaryNode); ok && isOr(x) {
+		return append(alternatives(x.Left), alternatives(x.Right)...)
+	}
+	return []string{operandSourceOf(n)}
 }
 
 // coalesce checks a ?? b. The left side may be missing.
@@ -493,7 +599,7 @@ func (c *checker) arithmetic(x *ast.BinaryNode) node {
 	left := c.operand(x.Left, modeValue, x.Operator, kindInt, kindFloat)
 	right := c.operand(x.Right, modeValue, x.Operator, kindInt, kindFloat)
 	if x.Operator == "%" && (left.typ.kind == kindFloat || right.typ.kind == kindFloat) {
-		return c.reportf(x, "", "%% takes integers only")
+		return c.reportf(x, nil, "%% takes integers only")
 	}
 	return arithmeticNode(x.Operator, left, right)
 }
@@ -501,9 +607,9 @@ func (c *checker) arithmetic(x *ast.BinaryNode) node {
 func (c *checker) conditional(x *ast.ConditionalNode, m mode) node {
 	switch {
 	case !x.Ternary:
-		return c.reportf(x, "", "if is not known here: write condition ? value : otherwise")
+		return c.reportf(x, nil, "if is not known here: write condition ? value : otherwise")
 	case x.Cond == x.Exp1: // a ?: b takes the second value if the first is false, not if it is missing
-		return c.reportf(x.Cond, sourceOf(x.Cond)+" ?? "+sourceOf(x.Exp2), "?: is not known here")
+		return c.reportf(x.Cond, []replacement{{node: x, text: sourceOf(&ast.BinaryNode{Operator: "??", Left: x.Cond, Right: x.Exp2})}}, "?: is not known here")
 	}
 	condition := c.operand(x.Cond, modeValue, "the condition of ? :", kindBool)
 	yes, no := c.node(x.Exp1, m), c.node(x.Exp2, m)
@@ -532,7 +638,9 @@ func (c *checker) call(x ast.Node, name string, args []ast.Node, m mode) node {
 		return c.reportUnknown(x, name)
 	}
 	if len(args) != f.arguments() {
-		return c.reportf(x, name+"("+f.usage+")", "%s cannot take %d arguments", name, len(args))
+		m := mistakef("%s cannot take %d arguments", name, len(args))
+		m.form = name + "(" + f.usage + ")"
+		return c.report(x, m)
 	}
 	switch {
 	case f.mode == argText:
@@ -545,7 +653,7 @@ func (c *checker) call(x ast.Node, name string, args []ast.Node, m mode) node {
 	case "map", "filter", "any", "all":
 		return c.loop(x, name, args, m)
 	case "split":
-		return c.split(args, m)
+		return c.split(x, args, m)
 	}
 	if f.takes[0] == kindList {
 		return callNode(name, f, c.list(args[0], name, m))
@@ -557,7 +665,7 @@ func (c *checker) call(x ast.Node, name string, args []ast.Node, m mode) node {
 func (c *checker) loop(x ast.Node, name string, args []ast.Node, m mode) node {
 	predicate, ok := args[1].(*ast.PredicateNode)
 	if c.element != nil || !ok {
-		return c.reportf(x, "", "%s(…) cannot be inside another predicate: %s", name, adviseProgram(c.schema, "the inner list"))
+		return c.reportf(x, nil, "%s(…) cannot be inside another predicate: %s", name, adviseProgram(c.schema, "the inner list"))
 	}
 	list := c.list(args[0], name, m)
 	element := list.typ.element()
@@ -569,10 +677,10 @@ func (c *checker) loop(x ast.Node, name string, args []ast.Node, m mode) node {
 	return loopNode(name, list, c.operand(predicate.Node, modeValue, "the predicate of "+name, kindBool))
 }
 
-func (c *checker) split(args []ast.Node, m mode) node {
+func (c *checker) split(x ast.Node, args []ast.Node, m mode) node {
 	separator, ok := args[1].(*ast.StringNode)
 	if !ok || separator.Value == "" {
-		return c.reportf(args[1], "split("+sourceOf(args[0])+`, ",")`, "the separator of split is a literal text that is not empty")
+		return c.reportf(args[1], []replacement{{node: x, text: "split(" + sourceOf(args[0]) + `, ",")`}}, "the separator of split is a literal text that is not empty")
 	}
 	return splitNode(c.operand(args[0], m, "split", kindString), separator.Value)
 }

@@ -2,7 +2,6 @@ package keyexpr
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,7 +25,7 @@ func (f Format) Compile(template string, schema *Schema) (*Template, error) {
 	if schema == nil {
 		schema = &Schema{}
 	}
-	b := &builder{schema: schema, template: &Template{origin: origin{source: template}, format: f, list: -1}, used: map[string]bool{}}
+	b := newBuilder(template, schema, f)
 	b.build()
 	if len(b.problems) > 0 {
 		slices.SortStableFunc(b.problems, func(x, y *Error) int { return cmp.Or(x.Line-y.Line, x.Column-y.Column) })
@@ -45,11 +44,12 @@ func CompileCondition(expression string, schema *Schema) (*Condition, error) {
 	if problem := checkSize(expression, "condition"); problem != nil {
 		return nil, problem
 	}
-	if inner, ok := onlyPart(expression); ok {
-		return nil, problemAt(expression, 0, "a condition is a bare expression without #{…}", inner)
-	}
 	if schema == nil {
 		schema = &Schema{}
+	}
+	if inner, ok := onlyPart(expression); ok {
+		inner, _ = acceptedExpression(inner, segment{template: expression, text: inner, isExpr: true}, schema, true)
+		return nil, problemAt(expression, 0, "a condition is a bare expression without #{…}", inner)
 	}
 	p, translated, problems := compileExpression(segment{template: expression, text: expression, isExpr: true}, schema, true)
 	if len(problems) > 0 {
@@ -61,7 +61,7 @@ func CompileCondition(expression string, schema *Schema) (*Condition, error) {
 	if p.typ.kind != kindBool && p.typ.kind != kindAny {
 		suggestion := ""
 		if p.ref != nil {
-			suggestion = suggestBool(p.source, p.typ)
+			suggestion, _ = acceptedExpression(suggestCondition(p.source, p.typ, false), segment{text: p.source}, schema, true)
 		}
 		return nil, problemAt(expression, 0, "the condition is "+p.typ.describe()+", not a bool", suggestion)
 	}
@@ -100,7 +100,7 @@ func compileExpression(s segment, schema *Schema, condition bool) (p *program, t
 		p, problems = check(tree.Node, s, schema, condition)
 	}
 	if len(problems) > 0 {
-		translated, problems = translateExpression(s, schema, problems)
+		translated, problems = translateExpression(s, schema, condition, problems)
 		return nil, translated, problems
 	}
 	return p, "", nil
@@ -115,6 +115,12 @@ type builder struct {
 	habits   []*Error // the problems that the fixes solve
 	used     map[string]bool
 	braces   int // the braces that the literal text has opened and not closed
+
+	isTranslation bool // the template is a suggestion
+}
+
+func newBuilder(template string, schema *Schema, f Format) *builder {
+	return &builder{schema: schema, template: &Template{origin: origin{source: template}, format: f, list: -1}, used: map[string]bool{}}
 }
 
 func (b *builder) build() {
@@ -177,10 +183,35 @@ func (b *builder) reportHabits() {
 	if sign != nil && len(b.habits) == 0 {
 		b.habits = append(b.habits, sign)
 	}
+	if len(b.habits) > 0 && !b.accepts(translated) {
+		translated = ""
+	}
 	for _, p := range b.habits {
 		p.Suggestion = translated
 	}
 	b.report(b.habits...)
+}
+
+// accepts reports whether a translated template compiles, apart from the problems that the source has besides its habits. A
+// template with an ellipsis is an example.
+func (b *builder) accepts(translated string) bool {
+	if strings.Contains(translated, unknownReference) {
+		return true
+	}
+	v := verdict{}
+	if !b.isTranslation {
+		again := newBuilder(translated, b.schema, b.template.format)
+		again.isTranslation = true
+		again.build()
+		for _, p := range again.problems {
+			v.messages = append(v.messages, p.Message)
+		}
+	}
+	known := make([]finding, len(b.problems))
+	for i, p := range b.problems {
+		known[i].Error = p
+	}
+	return v.solves(known, -1)
 }
 
 func (b *builder) addLiteral(s segment) {
@@ -235,17 +266,14 @@ func (b *builder) addPart(s segment) {
 // values of its type.
 func (b *builder) addProgram(p *program, s segment) *Error {
 	t := b.template
-	if len(p.used) == 0 && p.typ.kind != kindList {
+	if p.isConstant() {
 		return b.addConstant(p, s)
 	}
-	typ := p.typ
-	list := typ.kind == kindList
-	if list {
-		typ = typ.element()
+	if m := p.checkPart(b.schema); m != nil {
+		suggestion, _ := acceptedExpression(m.instead, s, b.schema, false)
+		return s.problem(0, m.message, suggestion)
 	}
-	if !typ.isPart() {
-		return s.problem(0, describeNotPart(p, list, b.schema), suggestPart(p, typ, list))
-	}
+	list := p.typ.kind == kindList
 	if list && t.list >= 0 {
 		return s.problem(0, "a key can have one list only", "")
 	}
@@ -260,84 +288,14 @@ func (b *builder) addProgram(p *program, s segment) *Error {
 	return nil
 }
 
-func describeNotPart(p *program, list bool, schema *Schema) string {
-	typ, what := p.typ, ""
-	if list {
-		typ, what = p.typ.element(), "a list, and each element is "
-	}
-	advice := ""
-	if typ.kind == kindFloat {
-		advice = ": " + adviseProgram(schema, "its text")
-	}
-	return p.source + " is " + what + typ.describe() + "; a key part is a string, a bool, an integer or an enum" + advice
-}
-
-// suggestPart suggests a field of an object that can be a part.
-func suggestPart(p *program, typ Type, list bool) string {
-	if typ.kind != kindObject {
-		return ""
-	}
-	name := firstPartField(typ.object)
-	_, isValue := typ.object.Field("")
-	switch {
-	case isValue && list:
-		return "map(" + p.source + ", #)"
-	case name == "":
-		return ""
-	case list:
-		return "map(" + p.source + ", ." + name + ")"
-	}
-	return p.source + "." + name
-}
-
-// firstPartField returns a field that can be a part. It prefers id or value, then a text.
-func firstPartField(o Object) string {
-	best, least := "", 3
-	for _, name := range slices.Sorted(slices.Values(o.Fields())) {
-		rank := 2
-		f, _ := o.Field(name)
-		switch {
-		case !f.Type.isPart():
-			continue
-		case strings.EqualFold(name, "id") || strings.EqualFold(name, "value"):
-			rank = 0
-		case f.Type.kind == kindString:
-			rank = 1
-		}
-		if rank < least {
-			best, least = name, rank
-		}
-	}
-	return best
-}
-
 // addConstant appends a part without variables as literal text.
 func (b *builder) addConstant(p *program, s segment) *Error {
-	v, failure := evalConstant(p)
-	if failure != nil {
-		return s.problem(0, failure.Detail, "")
+	text, m := p.constantText()
+	if m != nil {
+		return s.problem(0, m.message, "")
 	}
-	text, _ := scalarText(v)
-	constant, ok := text.(string)
-	if !ok {
-		return s.problem(0, p.source+" is "+describe(v)+"; a key part is a string, a bool, an integer or an enum", "")
-	}
-	if constant == "" {
-		return s.problem(0, "the part is always empty", "")
-	}
-	if problem := (segment{text: constant}).checkLiteral(); problem != nil {
-		return s.problem(0, problem.Message, "")
-	}
-	b.addText(constant, s.offset)
+	b.addText(text, s.offset)
 	return nil
-}
-
-// evalConstant evaluates a program that reads no variables.
-func evalConstant(p *program) (v any, failure *EvalError) {
-	var err error
-	defer func() { failure, _ = errors.AsType[*EvalError](err) }()
-	defer new(origin).recoverError(&err)
-	return p.run(newEvaluation(Values(nil))), nil
 }
 
 // setDelimiters gives every part the character that ends its values.

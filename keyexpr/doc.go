@@ -57,7 +57,9 @@
 //
 // Everything else is an error at start-up. The error shows the notation of this language, or it
 // advises to let the program compute the value: in a variable that it registers (WithVariable), or
-// in a field of a function's argument.
+// in a field of a function's argument. An error suggests an expression only if it compiles where it
+// belongs. No suggestion makes a part the result of a comparison, because a part that is true or
+// false makes two locks for all requests.
 //
 // These limits hold for every request, whatever the load of the machine:
 //
@@ -249,7 +251,8 @@ package keyexpr
 //	parse, syntax                  text → segments of a template → syntax trees (package expr)
 //	access, evaluation             reading a reference for one request; the state of an evaluation
 //	operators, functions           the nodes that a compiled expression consists of
-//	names, reference, check        syntax tree → nodes: names, types, missing values
+//	names, reference, part         names that a user meant; references; values that a key can contain
+//	check, suggest                 syntax tree → nodes: types, missing values; suggestions that compile
 //	habits                         notations of other languages → this language
 //	template                       nodes + request → key
 //	compile                        all of this in order: [Compile], [CompileCondition]

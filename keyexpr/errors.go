@@ -35,28 +35,33 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, "\n  | %s\n  | %s^", line, strings.Repeat(" ", e.Column-1))
 	}
 	if e.Suggestion != "" {
-		fmt.Fprintf(&b, "\n  write %s", e.Suggestion)
+		fmt.Fprintf(&b, "\n  write %s", visible(e.Suggestion))
 	}
 	return b.String()
 }
 
-// visibleLine returns the line of the template that has the problem. It replaces each character
-// that a terminal would interpret or hide with a visible one, so that the caret stays in place.
+// visibleLine returns the line of the template that has the problem, without invisible characters.
 func (e *Error) visibleLine() string {
 	lines := strings.Split(e.Template, "\n")
 	if e.Line < 1 || e.Line > len(lines) {
 		return ""
 	}
+	return visible(lines[e.Line-1])
+}
+
+// visible replaces each character that a terminal would interpret or hide with a visible one, so that the caret stays in
+// place.
+func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case unicode.IsPrint(r):
+		case unicode.IsPrint(r) || r == '\n':
 			return r
 		case r == '\t':
 			return ' '
 		default:
 			return unicode.ReplacementChar
 		}
-	}, lines[e.Line-1])
+	}, text)
 }
 
 // problemAt returns a problem at a byte offset of the source.

@@ -287,7 +287,7 @@ func TestEvalError_NamesTypesInWords(t *testing.T) {
 		`first(in.Labels)`:        "first cannot take a map",
 		`filter(in.Labels, true)`: "filter cannot take a map",
 		`in.IDs + 1`:              "+ cannot take a list",
-		`"a" < 1`:                 "< cannot take a string and an integer",
+		`"a" < 1 ? 1 : 2`:         "< cannot take a string and an integer",
 		`"a" in "abc"`:            "in cannot take a string",
 		`1 and true`:              "and cannot take an integer",
 		`filter(in.IDs, 1)`:       "the predicate of filter cannot take an integer",

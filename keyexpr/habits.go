@@ -210,8 +210,9 @@ func translateText(s segment, constant bool, schema *Schema) (translated string,
 
 // translateExpression translates the habits in an expression that has the given problems. If the
 // expression has no habits, it returns these problems and no translation. If no expression can
-// compute the value, it returns the problems of the habits and no translation.
-func translateExpression(s segment, schema *Schema, found []*Error) (translated string, problems []*Error) {
+// compute the value, or the translation does not compile, it returns the problems of the habits and
+// no translation.
+func translateExpression(s segment, schema *Schema, condition bool, found []*Error) (translated string, problems []*Error) {
 	text := s
 	for i := range habits {
 		h := &habits[i]
@@ -244,7 +245,13 @@ func translateExpression(s segment, schema *Schema, found []*Error) (translated 
 		}
 		return "", problems
 	}
-	return text.text, problems
+	translated, v := acceptedExpression(text.text, s, schema, condition)
+	if v.isBool {
+		for _, p := range problems {
+			p.Message += boolPart
+		}
+	}
+	return translated, problems
 }
 
 // untranslatedCall matches a call that has the name of an operator of expr and was not translated.
@@ -288,8 +295,12 @@ func (t *callTranslator) Visit(n *ast.Node) {
 	}
 	made, _ := tree.Node.(*ast.BuiltinNode)                //nolint:errcheck // the text above is a call of map
 	predicate, _ := made.Arguments[1].(*ast.PredicateNode) //nolint:errcheck // the text above is a call of map
+	name = strings.TrimSuffix(name, "_")
+	if strings.HasPrefix(message, "methods") {
+		name = quoteName(name)
+	}
 	offset := byteOffset(t.source.text, (*n).Location().From)
-	t.problems = append(t.problems, t.source.problem(offset, fmt.Sprintf(message, strings.TrimSuffix(name, "_")), ""))
+	t.problems = append(t.problems, t.source.problem(offset, fmt.Sprintf(message, name), ""))
 	*n = predicate.Node
 }
 
@@ -348,8 +359,7 @@ func (t *callTranslator) accepts(text string) bool {
 	if err != nil {
 		return false
 	}
-	_, problems := check(tree.Node, t.source, t.schema, false)
-	return len(problems) == 0
+	return len(examine(tree.Node, t.source, t.schema, true).messages) == 0
 }
 
 var (
@@ -376,6 +386,9 @@ func translateSum(template string) (translated string, sign *Error) {
 			translated = translated[:s.offset] + cmp.Or(sumSign.ReplaceAllString(sum, "$1$2"), ":") + translated[s.offset+len(s.text):]
 			sign = s.problem(strings.IndexAny(s.text, `'"+`), `"+" does not join texts here: outside of #{}, it and quotes would be literal text`, "")
 		}
+	}
+	if sign != nil {
+		translated = strings.TrimSpace(translated) // the blanks around a sum are not text
 	}
 	return translated, sign
 }

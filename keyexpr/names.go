@@ -54,6 +54,11 @@ func findField(t Type, path []string) (string, bool) {
 	return names[i] + "." + rest, ok
 }
 
+// spelling returns the known name that is most similar to a name, or the name itself.
+func (t Type) spelling(name string) string {
+	return cmp.Or(failpolicy.Nearest(name, t.names()), name)
+}
+
 // translateName returns the reference of the schema for a name of another language.
 func translateName(schema *Schema, name string) string {
 	name = strings.Trim(readProperty(strings.TrimSpace(name)), ". #")
@@ -75,6 +80,9 @@ func shortReferences(schema *Schema) []string {
 	return all
 }
 
+// unknownReference stands for a reference in a suggestion if the schema has none for it.
+const unknownReference = "…"
+
 // guessReference returns a reference for an unknown name. It prefers a field of the variable of
 // unknown type. Then it tries a field named by the whole path, joined by underscores, and a field
 // named by the path without its first name, which is a parameter in Java.
@@ -85,7 +93,7 @@ func guessReference(schema *Schema, path string) string {
 	_, field, _ := strings.Cut(path, ".")
 	joined, _ := findReference(schema, strings.ReplaceAll(path, ".", "_"))
 	found, _ := findReference(schema, field)
-	return cmp.Or(joined, found, path)
+	return cmp.Or(joined, found, unknownReference)
 }
 
 // readProperty replaces the call of a getter at the end of a path by the field that it reads, and
@@ -109,17 +117,46 @@ func getterField(name string) (field string, ok bool) {
 // exampleReference returns a reference that can be a part of a key, for an example in a message.
 func exampleReference(schema *Schema) string {
 	for _, v := range schema.variables {
-		switch names := v.Type.names(); {
-		case v.Type.kind == kindObject && firstPartField(v.Type.object) != "":
-			return v.Name + "." + firstPartField(v.Type.object)
-		case v.Type.kind == kindKeyed && len(names) > 0:
-			return v.Name + "." + names[0]
-		case v.Type.kind == kindString:
+		name := ""
+		switch {
+		case v.Type.kind == kindObject:
+			name = firstPartField(v.Type.object)
+		case len(v.Type.names()) > 0:
+			name = v.Type.names()[0]
+		}
+		if name != "" {
+			return v.Name + "." + name
+		}
+		if v.Type.kind == kindString {
 			return v.Name
 		}
 	}
-	return "…"
+	return unknownReference
 }
+
+// firstPartField returns a field that can be a part and is not a bool. It prefers id or value, then a text.
+func firstPartField(o Object) string {
+	best, least := "", 3
+	for _, name := range slices.Sorted(slices.Values(o.Fields())) {
+		rank := 2
+		f, _ := o.Field(name)
+		switch {
+		case !f.Type.isPart() || f.Type.kind == kindBool:
+			continue
+		case strings.EqualFold(name, "id") || strings.EqualFold(name, "value"):
+			rank = 0
+		case f.Type.kind == kindString:
+			rank = 1
+		}
+		if rank < least {
+			best, least = name, rank
+		}
+	}
+	return best
+}
+
+// exampleEntry returns the name of an entry of a keyed variable.
+func exampleEntry(t Type) string { return append(t.names(), "name")[0] }
 
 // isArgument reports whether the schema is one of [Argument].
 func (s *Schema) isArgument() bool {

@@ -37,9 +37,37 @@ func tokens(text string, schema *Schema) ([]lexer.Token, error) {
 	return lexer.Lex(file.NewSource(source))
 }
 
+// aliasError reports an expression that contains the alias of in itself.
+type aliasError struct {
+	offset  int // in runes
+	message string
+}
+
+func (e *aliasError) Error() string { return e.message }
+
+// checkAlias reports the alias of in where it would be a variable.
+func checkAlias(source string, schema *Schema) error {
+	if !strings.Contains(source, argumentAlias) {
+		return nil
+	}
+	tokens, err := lexer.Lex(file.NewSource(source))
+	if err != nil {
+		return err
+	}
+	for i, t := range tokens {
+		if t.Is(lexer.Identifier, argumentAlias) && !(i > 0 && isSelector(tokens[i-1])) {
+			return &aliasError{t.From, "unknown name " + argumentAlias + ": " + listForMessage(schema.Variables())}
+		}
+	}
+	return nil
+}
+
 // renameArgument replaces the word in by its alias wherever an operand is expected: at the start,
 // and after an operator or an opening bracket. It does so only if in is a variable of the schema.
 func renameArgument(source string, schema *Schema) (string, error) {
+	if err := checkAlias(source, schema); err != nil {
+		return "", err
+	}
 	if _, ok := schema.slots[argumentName]; !ok {
 		return source, nil
 	}
@@ -171,13 +199,41 @@ func sourceOf(n ast.Node) string {
 	return strings.ReplaceAll(n.String(), argumentAlias, argumentName)
 }
 
-// textSourceOf returns the source of an operand converted to a text.
-func textSourceOf(n ast.Node) string {
+// operandSourceOf returns the source of a node that a selector follows, in parentheses if the selector needs them.
+func operandSourceOf(n ast.Node) string {
 	switch n.(type) {
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return strconv.Quote(n.String())
+	case *ast.BinaryNode, *ast.UnaryNode, *ast.ConditionalNode:
+		return "(" + sourceOf(n) + ")"
 	}
-	return "string(" + sourceOf(n) + ")"
+	return sourceOf(n)
+}
+
+// textNode returns an operand converted to a text.
+func textNode(n ast.Node) ast.Node {
+	_, isInteger := integerOf(n)
+	switch n.(type) {
+	case *ast.FloatNode, *ast.BoolNode:
+		return &ast.StringNode{Value: n.String()}
+	}
+	if isInteger {
+		return &ast.StringNode{Value: n.String()}
+	}
+	return &ast.BuiltinNode{Name: "string", Arguments: []ast.Node{n}}
+}
+
+// numberNode returns the number that a literal text spells, or nil.
+func numberNode(n ast.Node) ast.Node {
+	text, ok := n.(*ast.StringNode)
+	if !ok {
+		return nil
+	}
+	if i, err := strconv.Atoi(text.Value); err == nil {
+		return &ast.IntegerNode{Value: i}
+	}
+	if f, err := strconv.ParseFloat(text.Value, 64); err == nil && f-f == 0 {
+		return &ast.FloatNode{Value: f}
+	}
+	return nil
 }
 
 // selectorOf returns the source that selects a name of a value.
@@ -186,6 +242,23 @@ func selectorOf(name string) string {
 		return "." + name
 	}
 	return "[" + strconv.Quote(name) + "]"
+}
+
+// selectorOfElement returns the source that selects a name of the element in a predicate.
+func selectorOfElement(name string) string {
+	if selector := selectorOf(name); selector[0] == '.' {
+		return selector
+	}
+	return "#" + selectorOf(name)
+}
+
+// quoteName returns a name for a message. It quotes a name that is not an identifier, because the name may come from a
+// literal text with any characters.
+func quoteName(name string) string {
+	if identifier.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 // variableOf returns the name of the variable that an identifier stands for.

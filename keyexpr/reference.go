@@ -11,12 +11,39 @@ import (
 
 // mistake is a problem without its position.
 type mistake struct {
-	message, suggestion string
-	unknown, of         string // see Error.Unknown
+	message      string
+	replacements []replacement // the expressions that may be meant, the best one first
+	instead      string        // for a selector: the expression to write instead of the reference up to it
+	isWhole      bool          // instead may also replace the selectors that follow
+	isName       bool          // instead corrects a name
+	form         string        // a suggestion that is not an expression
+	hint         string        // see finding
+	unknown, of  string        // see Error.Unknown
 }
 
-func mistakef(suggestion, format string, args ...any) *mistake {
-	return &mistake{message: fmt.Sprintf(format, args...), suggestion: suggestion}
+func mistakef(format string, args ...any) *mistake {
+	return &mistake{message: fmt.Sprintf(format, args...)}
+}
+
+// selectorMistakef returns a mistake in a selector. instead replaces the reference up to the selector.
+func selectorMistakef(instead, format string, args ...any) *mistake {
+	m := mistakef(format, args...)
+	m.instead = instead
+	return m
+}
+
+// similarMistakef returns a mistake in a selector whose suggestion corrects a name.
+func similarMistakef(instead, format string, args ...any) *mistake {
+	m := selectorMistakef(instead, format, args...)
+	m.isName = true
+	return m
+}
+
+// wholeMistakef returns a mistake in a selector whose suggestion also replaces the selectors that follow.
+func wholeMistakef(instead, format string, args ...any) *mistake {
+	m := selectorMistakef(instead, format, args...)
+	m.isWhole = true
+	return m
 }
 
 // chain is a reference while it is checked. Each select method appends one selector. After a mistake
@@ -56,24 +83,23 @@ func (c *chain) selectName(name string) *mistake {
 		c.add(nameStep(name), c.typ.element(), suffix)
 		return nil
 	case kindList:
-		return c.fail(suffix, mistakef("map("+c.text+", ."+name+")", "%s is a list; its elements may have a field %s", c.text, name))
+		return c.fail(suffix, selectorMistakef("map("+c.nameForMessage()+", "+selectorOfElement(c.typ.element().spelling(name))+")", "%s is a list; its elements may have a field %s", c.nameForMessage(), quoteName(name)))
 	default:
-		return c.fail(suffix, mistakef(c.partAlone(), "%s is %s and has no field %s", c.nameForMessage(), c.typ.describe(), name))
+		return c.fail(suffix, wholeMistakef(c.partAlone(), "%s is %s and has no field %s", c.nameForMessage(), c.typ.describe(), quoteName(name)))
 	}
 }
 
 func (c *chain) selectField(name string) *mistake {
 	f, ok := c.typ.object.Field(name)
 	if !ok {
-		there := listForMessage(c.typ.names())
 		if o, ok := c.typ.object.(goObject); ok && o.hides(name) {
-			return c.fail(selectorOf(name), mistakef(c.similar(name), "the field %s of %s is not exported: %s", name, o.Name(), there))
+			return c.fail(selectorOf(name), similarMistakef(c.similar(name), "the field %s of %s is not exported: %s", name, o.Name(), listForMessage(c.typ.names())))
 		}
-		return c.fail(selectorOf(name), mistakef(c.similar(name), "%s has no field %s: %s", c.typ.object.Name(), name, there))
+		return c.fail(selectorOf(name), similarMistakef(c.similar(name), "%s has no field %s: %s", c.typ.object.Name(), quoteName(name), listForMessage(c.typ.names())))
 	}
 	var m *mistake
 	if f.Type.kind == kindInvalid {
-		m = mistakef("", "the field %s of %s has a type that expressions cannot use: add a field with its text", name, c.typ.object.Name())
+		m = mistakef("the field %s of %s has a type that expressions cannot use: add a field with its text", quoteName(name), c.typ.object.Name())
 		f.Type = AnyType()
 	}
 	c.add(fieldStep(f.Get), f.Type, selectorOf(name))
@@ -89,7 +115,7 @@ func (c *chain) selectEntry(name string) *mistake {
 	}
 	var m *mistake
 	if !c.keyed.Open && !slices.Contains(c.keyed.Known, key) {
-		m = mistakef(c.similar(name), "%s %s does not exist: %s", c.keyed.Noun, name, listForMessage(c.typ.names()))
+		m = similarMistakef(c.similar(name), "%s %s does not exist: %s", c.keyed.Noun, quoteName(name), listForMessage(c.typ.names()))
 		m.unknown, m.of = name, c.variable.Name
 	}
 	c.item = &item{key: key, index: oneValue}
@@ -108,7 +134,7 @@ func (c *chain) selectIndex(index int) *mistake {
 	case c.hasOneOfSeveral():
 		var m *mistake
 		if index < 0 {
-			m = mistakef(c.text+"[:]", "a repeated value is counted from its first, 0")
+			m = selectorMistakef(c.text+"[:]", "a repeated value is counted from its first, 0")
 			index = 0
 		}
 		c.item.index = index
@@ -121,9 +147,9 @@ func (c *chain) selectIndex(index int) *mistake {
 		c.add(nameStep(strconv.Itoa(index)), c.typ.element(), suffix)
 		return nil
 	case c.item != nil:
-		return c.fail(suffix, mistakef(c.text, "a %s has one value and no index", c.keyed.Noun))
+		return c.fail(suffix, wholeMistakef(c.text, "a %s has one value and no index", c.keyed.Noun))
 	default:
-		return c.fail(suffix, mistakef(c.partAlone(), "%s is %s and has no elements", c.nameForMessage(), c.typ.describe()))
+		return c.fail(suffix, wholeMistakef(c.partAlone(), "%s is %s and has no elements", c.nameForMessage(), c.typ.describe()))
 	}
 }
 
@@ -153,8 +179,7 @@ func (c *chain) add(s step, typ Type, suffix string) {
 // read returns the node that reads the chain.
 func (c *chain) read(m mode) (node, *mistake) {
 	if c.typ.kind == kindKeyed {
-		example := append(c.typ.names(), "name")
-		return node{}, mistakef(c.text+"."+example[0], "%s is a set of values, one per %s", c.text, c.keyed.Noun)
+		return node{}, selectorMistakef(c.text+"."+exampleEntry(c.typ), "%s is a set of values, one per %s", c.text, c.keyed.Noun)
 	}
 	if c.typ.kind == kindObject {
 		if f, isValue := c.typ.object.Field(""); isValue {
@@ -165,13 +190,16 @@ func (c *chain) read(m mode) (node, *mistake) {
 	return readNode(&c.access, c.base), nil
 }
 
-// partAlone returns the chain, to be written without the selector after it, if it can be part of a key. Otherwise it
-// returns "".
+// partAlone returns the chain, to be written without the selector after it, if it can be part of a key and is not a bool. Otherwise
+// it returns "".
 func (c *chain) partAlone() string {
-	if c.typ.isPart() {
-		return c.nameForMessage()
+	switch {
+	case !c.typ.isPart() || c.typ.kind == kindBool:
+		return ""
+	case c.variable == nil && len(c.steps) == 0 && strings.HasPrefix(c.text, "("):
+		return c.text[1 : len(c.text)-1]
 	}
-	return ""
+	return c.nameForMessage()
 }
 
 // nameForMessage returns the name of the chain in messages. The element of a predicate has no

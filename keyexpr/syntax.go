@@ -30,6 +30,11 @@ func (s segment) problem(offset int, message, suggestion string) *Error {
 
 // syntaxProblem returns the problem that an error of the lexer or parser reports.
 func (s segment) syntaxProblem(err error) *Error {
+	if alias, ok := errors.AsType[*aliasError](err); ok {
+		problem := s.problem(byteOffset(s.text, alias.offset), alias.message, "")
+		problem.Unknown = argumentAlias
+		return problem
+	}
 	if positioned, ok := errors.AsType[*file.Error](err); ok {
 		message := plainWords(positioned.Message)
 		if message == endsTooEarly {

@@ -287,7 +287,7 @@ func TestCall_Condition(t *testing.T) {
 func TestCompile_Errors(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ template, message, suggestion string }{
-		{`#{req.orderid}`, "no field orderid", "req.order"},
+		{`#{req.orderid}`, "no field orderid", "req.order.id"},
 		{`#{req.userId}`, "no field userId", "req.user_id"},
 		{`#{req.order.ID}`, "Order has no field ID", "req.order.id"},
 		{`#{req.order.parent.parent.nope}`, "no field nope", ""},
