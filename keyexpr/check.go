@@ -345,10 +345,7 @@ func (c *checker) variable(reference ast.Node, x *ast.IdentifierNode, rest strin
 	return chainOfVariable(&c.schema.variables[slot], slot)
 }
 
-// reportUnknownVariable reports a name that is not a variable. It suggests, in this order, a
-// reference that ends in the name, a variable with a similar name, and, for a variable of another
-// adapter, a reference with the names after it: req.order_id for path.order_id. For the argument of a
-// function it then suggests a field that can be a part.
+// reportUnknownVariable reports a name that is not a variable. rest is what follows the name in the reference.
 func (c *checker) reportUnknownVariable(reference, at ast.Node, name, rest string) node {
 	names := c.schema.Variables()
 	m := mistakef("unknown name %s: %s", name, listForMessage(names))
@@ -362,21 +359,37 @@ func (c *checker) reportUnknownVariable(reference, at ast.Node, name, rest strin
 			m.replacements = []replacement{{node: reference, text: whole}}
 		}
 		m.replacements = append(m.replacements, replacement{node: at, text: found})
-	} else if found, ok := findReference(c.schema, rest); ok && similar == "" && adapterVariables[name] {
-		m.replacements = []replacement{{node: reference, text: found}}
-	} else if example := exampleReference(c.schema); similar == "" && adapterVariables[name] && c.schema.isArgument() && example != "…" {
-		m.replacements = []replacement{{node: reference, text: example}}
-	} else if similar != "" {
-		m.replacements = []replacement{{node: at, text: similar}}
-		if v := c.schema.variables[c.schema.slots[similar]]; rest == "" && v.Type.kind == kindKeyed {
-			m.replacements = append(m.replacements, replacement{node: at, text: similar + "." + exampleEntry(v.Type)})
-		}
+	} else {
+		m.replacements = c.replaceVariable(reference, at, name, rest, similar)
 	}
 	for i := range m.replacements {
 		m.replacements[i].reference = c.reference
 	}
 	m.unknown = name
 	return c.report(at, m)
+}
+
+// replaceVariable returns what can replace a name that no reference ends in: a variable with a similar
+// name or, for a variable of another adapter, a reference with the names after it (req.order_id for
+// path.order_id) or, in a function, a field of the argument that can be a part.
+func (c *checker) replaceVariable(reference, at ast.Node, name, rest, similar string) []replacement {
+	if similar != "" {
+		list := []replacement{{node: at, text: similar}}
+		if v := c.schema.variables[c.schema.slots[similar]]; rest == "" && v.Type.kind == kindKeyed {
+			list = append(list, replacement{node: at, text: similar + "." + exampleEntry(v.Type)})
+		}
+		return list
+	}
+	if !adapterVariables[name] {
+		return nil
+	}
+	if found, ok := findReference(c.schema, rest); ok {
+		return []replacement{{node: reference, text: found}}
+	}
+	if example := exampleReference(c.schema); c.schema.isArgument() && example != "…" {
+		return []replacement{{node: reference, text: example}}
+	}
+	return nil
 }
 
 func (c *checker) member(x *ast.MemberNode) *chain {
