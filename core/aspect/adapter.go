@@ -16,41 +16,42 @@ type Adapter[K comparable, X any] struct {
 	// Transport is the transport of the endpoints. The registry ignores rules for other transports.
 	Transport ruleset.Transport
 
-	// Prefix is the prefix of the names of the endpoints. For func: topic/orders it is "topic/". The registry ignores
+	// Prefix is the prefix of the names of the endpoints, such as "topic/" for `func: topic/orders`. The registry ignores
 	// rules for other names, so several adapters can share a rule file. If Prefix is empty, the registry ignores only
 	// names with the prefix of another adapter of the [Aspect].
 	Prefix string
 
-	// Noun is the word for an endpoint in problems, such as "topic". If it is empty, problems have the usual word of the
+	// Noun is the word for an endpoint in problems, such as "topic". If it is empty, problems use the word of the
 	// transport.
 	Noun string
 
 	// Endpoint returns the endpoint of a key. Several keys may have the same endpoint.
 	Endpoint func(k K) ruleset.Endpoint
 
-	// Declared returns the rules of an endpoint that the rules of a set override, such as the options of a method, and the
-	// problems of these rules. If Declared is nil, no endpoint has such rules.
+	// Declared returns the rules that endpoint k itself declares, for example in the options of a method, and the problems
+	// of these rules. The rules of a set override declared rules. If Declared is nil, no endpoint declares rules.
 	Declared func(k K) ([]ruleset.Declared, []*ruleset.Problem)
 
 	// Compile compiles the rules of an endpoint with [Aspect.Prepare]. set is the set that contains the rules. If there
 	// are no rules, Compile may return a nil Point: calls of the endpoint then take no lock. The error may join several
-	// errors, preferably each a [*ruleset.InvalidError]. After an error the entry refuses its calls, and X may be
-	// incomplete. The registry also passes rules that already have problems, to find those in their keys and conditions.
+	// errors, preferably each a [*ruleset.InvalidError]. If Compile returns an error, the entry refuses all calls, and X
+	// may be incomplete. The registry also passes rules with known problems, so that Compile reports the problems of
+	// their keys and conditions, too.
 	Compile func(set *ruleset.Set, k K, rules []*ruleset.Resolved) (*Point, X, error)
 
-	// Changes reports whether calls of an endpoint may modify data, so that it should have a rule. If it is nil, no endpoint
-	// needs a rule.
+	// Changes reports whether calls of endpoint k may modify data. Check reports such an endpoint if it has no rule. If
+	// Changes is nil, Check reports no endpoint without a rule.
 	Changes func(k K) bool
 
-	// Unguarded returns a message if calls of an endpoint cannot reach the adapter for the rules of a provider. The
-	// message gives the reason, such as an interceptor that the program never installed, and what to write. Check then
-	// reports an error for each rule that names the endpoint and, if Changes is true for the endpoint, for each
-	// wildcard. If calls may reach the adapter, Unguarded returns "". If Unguarded is nil, calls of every endpoint may.
+	// Unguarded returns why calls of endpoint k bypass the adapter although the rules of p apply to them, such as an
+	// interceptor that the program never installed, and what to write. It returns "" if calls may reach the adapter. Check
+	// reports an error for each rule that names the endpoint, and for each wildcard that matches it unless Changes is
+	// false for the endpoint. If Unguarded is nil, Check reports none of these errors.
 	Unguarded func(p ruleset.Provider, k K) string
 
 	// Named returns the key of an exact endpoint that a set names, if the name alone determines the key. At a reload the
-	// registry then also checks endpoints that no client has called yet. nil: a name does not determine a key, or
-	// a [ruleset.Set] contains all layers of the rules.
+	// registry then also checks endpoints that no client has called yet. Leave Named nil if a name does not determine a
+	// key, or if endpoints have only the rules of the set.
 	Named func(e ruleset.Endpoint) (k K, ok bool)
 
 	// Hint is the advice for a rule that matches no endpoint. If it is empty, the rule gets the usual advice of the

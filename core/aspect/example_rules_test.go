@@ -76,7 +76,7 @@ rules:
 	// tuesday: "" <nil>
 }
 
-// The cause of a refusal is the reason, and the status is the answer.
+// A RefusedError contains the cause of a refusal and the status for a client.
 func ExampleRefusedError() {
 	locking, srv, done := exampleAspect()
 	defer done()

@@ -97,7 +97,7 @@ func TestRunbooks_LookAtLocks(t *testing.T) {
 	if said := script(t, server.URL, key, commands(t, "## From a rule to the key")); strings.Count(said, key) != 2 {
 		t.Errorf("want the key from each of two commands: %q", said)
 	}
-	if said := script(t, server.URL, key, commands(t, "This is the hash of a key")); strings.Count(said, core.KeyHash(key)+"\n") != 2 {
+	if said := script(t, server.URL, key, commands(t, "compute the hash of a key")); strings.Count(said, core.KeyHash(key)+"\n") != 2 {
 		t.Errorf("want the hash of the key from each of two commands: %q", said)
 	}
 	said := script(t, server.URL, key, commands(t, "## From a key to the holder"))

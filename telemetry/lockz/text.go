@@ -17,9 +17,9 @@ import (
 // maxName is the number of bytes of a key or a name that are shown.
 const maxName = 120
 
-// printable returns s in a form that is safe to show. It escapes, as in Go, runes that do not print,
-// change the direction of writing or pile up. It cuts a text longer than limit bytes and appends its
-// length.
+// printable returns s in a form that is safe to show. It writes runes that are not printable, such as
+// bidirectional controls, and every third combining mark in a row as escape sequences of Go. If the
+// result would exceed limit bytes, printable cuts it and appends the length of s.
 func printable(s string, limit int) string {
 	var out strings.Builder
 	marks := 0

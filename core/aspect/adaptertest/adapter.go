@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Adapter describes an adapter under test. [Run] uses it to serve programs with one endpoint, which pays an order, and to
-// call that endpoint.
+// Adapter describes an adapter under test. [Run] uses it to serve programs with a single endpoint, whose handler pays an
+// order, and to call the endpoint.
 type Adapter struct {
 	// Endpoint is the endpoint with the name that rules use.
 	Endpoint ruleset.Endpoint
@@ -27,14 +27,14 @@ type Adapter struct {
 	// adapter does not support Response.
 	Response string
 
-	// Code returns the part of a status that clients of the transport see.
+	// Code returns the status code that clients of the transport see: s.HTTP or s.GRPC.
 	Code func(s failpolicy.Status) int
 
-	// Streams reports whether the handler answers through a stream. The stream fails when the lock is lost.
+	// Streams reports whether the handler answers through a stream. Such a stream has to fail when the lock is lost.
 	Streams bool
 
-	// Declares reports whether the endpoint can declare rules, such as the options of a .proto file or rules in Go. The
-	// rules of a set then override these, field by field.
+	// Declares reports whether the endpoint can declare rules, for example in options of a .proto file or in Go. The rules
+	// of a set override declared rules field by field.
 	Declares bool
 
 	// Start serves p until the test ends. It puts a recovery around the guard. If the handler panics, the recovery answers
@@ -97,7 +97,7 @@ func (a *Adapter) check() error {
 		field{"Endpoint", !a.Endpoint.IsZero(), "the endpoint, as rules name it"},
 		field{"ID", a.ID != "", "an expression for Call.ID, without #{}"},
 		field{"Tenant", a.Tenant != "", "an expression for Call.Tenant, without #{}"},
-		field{"Code", a.Code != nil, "a function that returns the half of a status that clients see"},
+		field{"Code", a.Code != nil, "a function that returns the status code that clients see"},
 		field{"Start", a.Start != nil, "a function that serves a program until the test ends"},
 	)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Retry-After has whole seconds and is at least 1.
+// Retry-After is rounded to whole seconds, at least 1. A hint of zero or less sets no header.
 func TestNearestSeconds(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]int{

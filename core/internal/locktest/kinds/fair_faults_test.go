@@ -18,8 +18,8 @@ import (
 // stall is the longest time for which a fair lock may stay free, whichever waiters have died.
 const stall = 2 * time.Second
 
-// A waiter is behind waiters whose processes have died: of this library, of Redisson, or both, one or many, before the
-// lock is freed or at that time. The lock is not free for a long time.
+// The waiters ahead in the queue are dead: 1 or 12 of them, of this library, of Redisson, or of both. When the lock is
+// released or has expired, the first waiter that is alive gets it within the time stall.
 func TestFair_DeadHeads(t *testing.T) {
 	t.Parallel()
 	dead := map[string]func(b *locktest.Redis, n int){
@@ -60,7 +60,7 @@ func TestFair_DeadHeads(t *testing.T) {
 	dead["of both"] = both
 	for name, die := range dead {
 		for _, n := range []int{1, 12} {
-			for _, how := range []string{"released", "expires"} {
+			for _, how := range []string{"released", "expired"} {
 				locktest.ParallelBubble(t, fmt.Sprintf("%d %s, the lock is %s", n, name, how), func(t *testing.T, b *locktest.Redis) {
 					_, hold := locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"), core.LeaseTime(1500*time.Millisecond))
 					die(b, n)
@@ -81,9 +81,9 @@ func TestFair_DeadHeads(t *testing.T) {
 					if took > stall {
 						t.Errorf("the lock was free for %s, want at most %s", took, stall)
 					}
-					// Attempts: at the end of the lease (a time in whole milliseconds may be too early, once or
-					// twice), when the notified head should be there, within 500 ms, when the head is dropped, and at
-					// a message for another waiter.
+					// The waiter attempts at the end of the lease (up to three times, because a time in whole milliseconds
+					// may be too early), when the notified head should have attempted, once more within 500 ms, when the head
+					// is dropped, and when it gets a message for another waiter.
 					if n := sent.Hits() - before; n > 7 {
 						t.Errorf("%d scripts of a waiter, want at most 7", n)
 					}
@@ -173,7 +173,7 @@ func TestFair_NoWaiterSpinsBehindADeadHead(t *testing.T) {
 	})
 }
 
-// The reply of the last attempt is lost. The place that it took is cleared up.
+// The only attempt reaches Redis after its caller has given up. The place that it takes is cleared up.
 func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, free := range []bool{true, false} {
@@ -200,7 +200,7 @@ func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The attempts of a waiter get no answer and land late in any order. The waiter has one place and gets one grant.
+// One attempt of a waiter reaches Redis late, after other attempts. The waiter has one place and gets one grant.
 func TestFair_LateLandingWhileItWaits(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -248,8 +248,8 @@ func TestFair_Flush(t *testing.T) {
 	})
 }
 
-// A wait ends, a caller leaves, or the client closes. The waiter leaves the queue within a second and is not handed
-// the lock later. The waiters behind it move up.
+// A waiter gives up because its wait time ends, its context is canceled, or its client is closed. It leaves the queue
+// within a second and never gets the lock. The waiters after it move up.
 func TestFair_GivingUp(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
