@@ -197,12 +197,14 @@ func (b *Redis) Warm(locks *core.Client) {
 	Must(b.T, locks.Lock("warm").Do(context.Background(), func(context.Context) error { return nil }))
 }
 
-// Warm opens the connections of clients.
+// Warm opens the connections of clients and loads the scripts of a lock. It tries again, because on a busy machine that may
+// take longer than a short backend timeout.
 func Warm(t *testing.T, clients ...*core.Client) {
 	t.Helper()
 	for _, c := range clients {
-		Must(t, c.Ready(t.Context()))
-		Must(t, c.Lock("warm").Do(t.Context(), func(context.Context) error { return nil }))
+		Eventually(t, "the client has its connections", func() bool {
+			return c.Ready(t.Context()) == nil && c.Lock("warm").Do(t.Context(), func(context.Context) error { return nil }) == nil
+		})
 	}
 }
 
