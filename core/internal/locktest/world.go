@@ -27,10 +27,13 @@ type World struct {
 }
 
 // EachKind runs a test with a World of every kind that has holders, in parallel. A count has no holders; its tests are
-// in folder kinds.
+// in folder kinds. With -short, EachKind omits the kinds that differ little from the reentrant lock.
 func EachKind(t *testing.T, body func(t *testing.T, w *World), opts ...core.Option) {
 	t.Helper()
 	for _, kind := range KindsWithHolders() {
+		if testing.Short() && slices.Contains([]string{"fenced", "spin", "multi"}, kind.Name) {
+			continue
+		}
 		Parallel(t, kind.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				EndWithinADay(t)
