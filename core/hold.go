@@ -17,13 +17,8 @@ type Hold struct {
 	ctx    holdContext
 }
 
-// newHold returns the handle of a hold and begins the hold.
-func newHold(ctx context.Context, inner *holding.Hold) *Hold {
-	h := &Hold{handle: holding.Handle{Hold: inner}}
-	h.bind(ctx)
-	h.handle.Hold.Begin()
-	return h
-}
+// newHold returns the handle of a hold that is not bound and has not begun.
+func newHold(inner *holding.Hold) *Hold { return &Hold{handle: holding.Handle{Hold: inner}} }
 
 // bind gives the hold its context and notifies the observers of its start.
 func (h *Hold) bind(parent context.Context) {
@@ -33,6 +28,16 @@ func (h *Hold) bind(parent context.Context) {
 		observed = context.WithoutCancel(parent)
 	}
 	h.derive(parent, observed)
+}
+
+// abandon releases a hold that no caller gets, because an observer has ended the goroutine, for example by t.FailNow. begin
+// begins the hold, if bind has not completed.
+func (h *Hold) abandon(parent context.Context, begin func()) {
+	if h.ctx.hold == nil {
+		h.derive(parent, nil)
+		begin()
+	}
+	_ = h.Release(parent) //nolint:errcheck // no caller gets the error; Release continues in the background
 }
 
 // derive gives the hold its context without notifying the observers.
@@ -187,15 +192,22 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 	}
 	old := h.handle.Hold
 	to, moved := old.Move()
-	next, parent := &Hold{handle: holding.Handle{Hold: to}}, context.WithoutCancel(h.ctx.parent)
+	next, parent := newHold(to), context.WithoutCancel(h.ctx.parent)
 	if !moved {
 		next.derive(parent, nil)
 		to.Cancel(failure.NotHeld)
 		return &next.ctx, next
 	}
+	complete, given := func() { old.CompleteMove(to) }, false
+	defer func() {
+		if !given {
+			next.abandon(parent, complete)
+		}
+	}()
 	next.bind(parent)
-	old.CompleteMove(to)
+	complete()
 	next.watch()
+	given = true
 	return &next.ctx, next
 }
 

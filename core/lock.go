@@ -292,16 +292,28 @@ func (a *acquisition) runObserved(
 	}
 	holders, err := take(inside)
 	err = public(err)
+	var hold *Hold
+	if err == nil && len(holders) > 0 {
+		hold = newHold(c.holdings.NewHold(holders, max(needs, len(w.Keys)), holding.Info{
+			Label: a.label, Start: r.Start, Took: r.Acquired.Sub(r.Start), Lease: w.Lease, AllKeys: acq.all, Keys: int32(acq.Keys),
+			Renewed: w.Renewed, Reentrant: r.Reentered, Redlock: kind == KindRedlock,
+		}))
+	}
+	given := false
+	defer func() {
+		if hold != nil && !given {
+			hold.abandon(ctx, hold.handle.Hold.Begin)
+		}
+	}()
 	if observers.acquireEnd.Observed() {
 		observers.acquireEnd.Notify(inside, resultOf(inside, acq, r, err))
 	}
-	if err != nil || len(holders) == 0 {
-		return nil, err
+	if hold != nil {
+		hold.bind(ctx)
+		hold.handle.Hold.Begin()
 	}
-	return newHold(ctx, c.holdings.NewHold(holders, max(needs, len(w.Keys)), holding.Info{
-		Label: a.label, Start: r.Start, Took: r.Acquired.Sub(r.Start), Lease: w.Lease, AllKeys: acq.all, Keys: int32(acq.Keys),
-		Renewed: w.Renewed, Reentrant: r.Reentered, Redlock: kind == KindRedlock,
-	})), nil
+	given = true
+	return hold, err
 }
 
 // describe returns the description of the acquisition for the observers.

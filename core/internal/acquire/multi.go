@@ -27,23 +27,30 @@ func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([
 		}
 	}
 	m := newMulti(in, wanted, w, report)
+	var entered []*holding.Holder
+	complete := false
+	defer func() {
+		if complete {
+			return
+		}
+		m.giveBack(ctx) // after an error, or after a hook that ended the goroutine
+		for _, o := range entered {
+			o.Undo(w.Renewed)
+		}
+	}()
 	if err := m.take(ctx); err != nil {
 		return nil, err
 	}
-	var entered []*holding.Holder
 	for _, o := range holders {
 		if o == nil {
 			continue
 		}
 		if err := in.reenter(ctx, o, w, report); err != nil {
-			m.giveBack(ctx)
-			for _, o := range entered {
-				o.Undo(w.Renewed)
-			}
 			return nil, err
 		}
 		entered = append(entered, o)
 	}
+	complete = true
 	report.Reentered, report.Acquired = len(entered) == len(w.Keys), time.Now()
 	m.mergeInto(holders)
 	report.Field, report.Token = holders[0].Field(), holders[0].Token()

@@ -72,37 +72,55 @@ func (r *Redlock) Acquire(ctx context.Context) (got []*holding.Holder, err error
 	}
 	r.first = leading.Acquirer.attempt(wish.Keys[0], &wish, &r.Report, r.Report.Start)
 	r.chooseMembers(ctx)
-	again := true
-	if r.at != nil {
-		err = r.first.prepare(ctx)
-		again = err == nil
-	}
-	for inHand, backOff := time.Millisecond, firstBackOff; again; {
-		r.runRound(inTime)
-		if got, again, err = r.evaluate(); got != nil && ctx.Err() == nil {
-			r.sumUp(got)
-			return got, nil
-		}
-		again = again && wish.MayWait() && !r.reenters
-		if again && r.at != nil && r.at.got != nil && inHand <= longestInHand {
-			_ = jitter.Sleep(inTime, inHand) //nolint:errcheck // the next round asks no server then
-			inHand *= 2
-			continue
-		}
-		part := r.giveBack(inTime)
-		if inHand = time.Millisecond; again && (part || r.at == nil) {
-			_ = jitter.Sleep(inTime, rand.N(backOff)) //nolint:errcheck // the loop ends with it
-			backOff = min(2*backOff, longestBackOff)
-		}
-		if again = again && inTime.Err() == nil; again {
-			err = r.first.prepare(ctx)
-			again = err == nil
-		}
+	if got, err = r.run(ctx, inTime); got != nil {
+		return got, nil
 	}
 	if ctx.Err() != nil || err == nil {
 		err = r.busyError(failure.Ended(ctx))
 	}
 	return nil, cmp.Or(r.loss(ctx), err)
+}
+
+// run runs rounds until the lock is acquired or another round cannot help. inTime ends with the wait time and with ctx. If
+// another holder has the lock, run returns neither holders nor an error.
+func (r *Redlock) run(ctx, inTime context.Context) (got []*holding.Holder, err error) {
+	defer func() {
+		if got == nil { // also after a hook that ended the goroutine
+			r.giveBack(inTime)
+		}
+	}()
+	if r.at != nil {
+		if err := r.first.prepare(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for inHand, backOff := time.Millisecond, firstBackOff; ; {
+		r.runRound(inTime)
+		all, again, err := r.evaluate()
+		switch {
+		case all != nil && ctx.Err() == nil:
+			r.sumUp(all)
+			return all, nil
+		case !again, !r.first.wish.MayWait(), r.reenters:
+			return nil, err
+		case r.at != nil && r.at.got != nil && inHand <= longestInHand:
+			_ = jitter.Sleep(inTime, inHand) //nolint:errcheck // the next round asks no server then
+			inHand *= 2
+			continue
+		}
+		part := r.giveBack(inTime)
+		inHand = time.Millisecond
+		if part || r.at == nil {
+			_ = jitter.Sleep(inTime, rand.N(backOff)) //nolint:errcheck // the loop ends with it
+			backOff = min(2*backOff, longestBackOff)
+		}
+		if inTime.Err() != nil {
+			return nil, err
+		}
+		if err := r.first.prepare(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // busyError returns the error of an acquisition that did not get the lock on a majority of the servers.
@@ -223,14 +241,16 @@ func (r *Redlock) giveBack(ctx context.Context) (part bool) {
 	var got []*holding.Holder
 	r.at = nil
 	for _, m := range r.members {
+		if last := m.first.refusal; last.Refusal != nil && r.at == nil {
+			r.at, r.first.now = m, last.at
+			r.first.recordRefusal(last.Refusal)
+		}
+	}
+	for _, m := range r.members {
 		if m.got != nil && m.Report.Reentered {
 			m.got.Undo(m.Wish.Renewed)
 		} else if m.got != nil {
 			got = append(got, m.got)
-		}
-		if last := m.first.refusal; last.Refusal != nil && r.at == nil {
-			r.at, r.first.now = m, last.at
-			r.first.recordRefusal(last.Refusal)
 		}
 		m.got, m.err = nil, nil
 	}

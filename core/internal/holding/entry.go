@@ -43,14 +43,20 @@ func (o *Holder) Reenter(ctx context.Context, e Entry) (final bool, err error) {
 	if err != nil {
 		return true, err
 	}
+	entered := false
+	defer func() {
+		if !entered { // an error, or a hook that ended the goroutine
+			o.Undo(false)
+		}
+	}()
 	o.lease.Ask(e.Lease)
 	sent, err := o.writeCount(ctx, count, e.Lease, span)
 	o.recordLease(sent, e.Lease, err)
-	if err = cmp.Or(err, o.lease.Loss()); err != nil {
-		o.Undo(false)
+	if err := cmp.Or(err, o.lease.Loss()); err != nil {
 		return false, err
 	}
 	o.Watch(e.Renewed, time.Now())
+	entered = true
 	return false, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -231,6 +232,108 @@ func (panicking) observeAcquireStart(context.Context, core.Acquisition) context.
 func (panicking) observeHoldStart(context.Context, core.HoldInfo) context.Context { panic("broken") }
 
 func (panicking) observeHoldEnd(context.Context, core.HoldResult) { panic("broken") }
+
+// ending is the key of a context value: a pointer to the name of the function of the observer that ends its goroutine, as
+// t.FailNow does.
+type ending struct{}
+
+// goroutineEnder returns an observer whose functions end the goroutine if the context asks for that.
+func goroutineEnder() *core.Observer {
+	at := func(ctx context.Context, function string) context.Context {
+		if name, ok := ctx.Value(ending{}).(*string); ok && *name == function {
+			runtime.Goexit()
+		}
+		return ctx
+	}
+	return &core.Observer{
+		AcquireStart: func(ctx context.Context, _ core.Acquisition) context.Context { return at(ctx, "AcquireStart") },
+		Contention:   func(ctx context.Context, _ core.Contention) { at(ctx, "Contention") },
+		AcquireEnd:   func(ctx context.Context, _ core.AcquireResult) { at(ctx, "AcquireEnd") },
+		HoldStart:    func(ctx context.Context, _ core.HoldInfo) context.Context { return at(ctx, "HoldStart") },
+		HoldEnd:      func(ctx context.Context, _ core.HoldResult) { at(ctx, "HoldEnd") },
+	}
+}
+
+// An observer that ends its goroutine leaves neither a hold nor a waiter, because no caller could release it.
+func TestObservers_EndOfTheGoroutine(t *testing.T) {
+	t.Parallel()
+	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
+		var function string
+		ctx := context.WithValue(t.Context(), ending{}, &function)
+		nothing := func(context.Context) error { return nil }
+		for _, name := range []string{"AcquireStart", "AcquireEnd", "HoldStart", "HoldEnd", "Contention"} {
+			var other *core.Hold
+			if name == "Contention" {
+				_, other = locktest.MustAcquire(t, t.Context(), w.Other)
+			}
+			function = name
+			runEnding(func() {
+				t.Errorf("%s: the goroutine goes on after Do: %v", name, w.Mine.Do(ctx, nothing, core.WaitTime(time.Minute)))
+			})
+			if other != nil {
+				locktest.MustRelease(t, other)
+			}
+			wantNoneLeft(t, w, "acquire, "+name)
+		}
+		for _, name := range []string{"HoldStart", "HoldEnd"} {
+			function = ""
+			_, hold := locktest.MustAcquire(t, ctx, w.Mine)
+			function = name
+			runEnding(func() { hold.Handover(); t.Errorf("%s: the goroutine goes on after Handover", name) })
+			wantNoneLeft(t, w, "handover, "+name)
+		}
+		for _, name := range []string{"AcquireEnd", "HoldStart"} {
+			if !w.IsReentrant {
+				continue
+			}
+			function = ""
+			held, hold := locktest.MustAcquire(t, ctx, w.Mine)
+			function = name
+			runEnding(func() { t.Errorf("%s: the goroutine goes on after Do: %v", name, w.Mine.Do(held, nothing)) })
+			function = ""
+			locktest.MustRelease(t, hold)
+			wantNoneLeft(t, w, "re-entry, "+name)
+		}
+	}, core.WithObserver(goroutineEnder()))
+}
+
+// At its first refusal a Redlock may have the lock on other servers.
+func TestObservers_EndOfTheGoroutineOfARedlock(t *testing.T) {
+	t.Parallel()
+	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
+		for _, s := range servers[:2] {
+			locktest.MustAcquire(t, t.Context(), s.Locks().Lock("k"))
+		}
+		function := "Contention"
+		clients := locktest.BehindEach(t, servers, core.WithObserver(goroutineEnder()))
+		ctx := context.WithValue(t.Context(), ending{}, &function)
+		runEnding(func() {
+			t.Error(core.Redlock("k", clients...).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(time.Minute)))
+		})
+		_, hold := locktest.MustAcquire(t, t.Context(), servers[2].Locks().Lock("k"), core.WaitTime(5*time.Second))
+		locktest.MustRelease(t, hold)
+	})
+}
+
+// runEnding runs f in a goroutine and waits until the goroutine has ended.
+func runEnding(f func()) {
+	var ended sync.WaitGroup
+	ended.Go(f)
+	ended.Wait()
+}
+
+// wantNoneLeft checks that the other process gets the lock soon and that the process left nothing.
+func wantNoneLeft(t *testing.T, w *locktest.World, after string) {
+	t.Helper()
+	_, hold := locktest.MustAcquire(t, t.Context(), w.Other, core.WaitTime(5*time.Second))
+	locktest.MustRelease(t, hold)
+	for _, c := range w.Clients {
+		if s := c.Stats(); s.Holds != 0 || s.Waiters != 0 {
+			t.Errorf("%s: left: %d holds and %d waiters", after, s.Holds, s.Waiters)
+		}
+	}
+	w.WantNothing(after)
+}
 
 func TestObservers_NilIsAnError(t *testing.T) {
 	t.Parallel()

@@ -495,3 +495,33 @@ func TestHooks_EndOfTheGoroutine(t *testing.T) {
 		locktest.MustRelease(t, hold)
 	})
 }
+
+// The same for a goroutine that re-enters one of its keys: no caller could release what the goroutine has taken.
+func TestHooks_EndOfAReenteringGoroutine(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]struct {
+		lock    func(*core.Client) core.Lock
+		scripts int64 // the last of them ends the goroutine
+	}{
+		"one key":      {func(c *core.Client) core.Lock { return c.Lock("k") }, 1},
+		"several keys": {func(c *core.Client) core.Lock { return c.MultiLock("k", "other") }, 2},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			var left atomic.Int64
+			_, locks := b.BehindHooks(&locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
+				if left.Add(-1) == 0 {
+					runtime.Goexit()
+				}
+				return next()
+			}})
+			ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			left.Store(last.scripts)
+			locktest.GoAcquire(ctx, last.lock(locks))
+			locktest.Pass(time.Second)
+			locktest.WantSame(t, "scripts left", left.Load() <= 0, true)
+			locktest.MustRelease(t, hold)
+			_, hold = locktest.MustAcquire(t, t.Context(), b.Beside().MultiLock("k", "other"), core.WaitTime(5*time.Second))
+			locktest.MustRelease(t, hold)
+		})
+	}
+}
