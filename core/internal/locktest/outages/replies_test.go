@@ -40,7 +40,7 @@ var lives = map[string]life{
 // second.
 func TestLostReplies_AtEveryStep(t *testing.T) {
 	t.Parallel()
-	rounds := thorough.Or(100, 5)
+	rounds := thorough.Or(25, 5)
 	if testing.Short() {
 		rounds = 1
 	}
