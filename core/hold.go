@@ -33,11 +33,11 @@ func (h *Hold) bind(parent context.Context) {
 // abandon releases a hold that no caller gets, because an observer has ended the goroutine, for example by t.FailNow. begin
 // begins the hold, if bind has not completed.
 func (h *Hold) abandon(parent context.Context, begin func()) {
+	defer func() { _ = h.Release(parent) }() //nolint:errcheck // no caller gets the error; Release continues in the background
 	if h.ctx.hold == nil {
 		h.derive(parent, nil)
-		begin()
+		begin() // may notify another observer that ends the goroutine
 	}
-	_ = h.Release(parent) //nolint:errcheck // no caller gets the error; Release continues in the background
 }
 
 // derive gives the hold its context without notifying the observers.

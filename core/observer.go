@@ -114,7 +114,8 @@ type BackendChange struct {
 // Observer contains functions that a client calls; see [WithObserver]. Functions may be nil. A client calls the others
 // synchronously and from many goroutines at once, functions of several observers in the order in which they were given.
 // They must not block. A panic in a function does not affect the others. The first panic of each function is logged to
-// [slog.Default]. If a function ends its goroutine, as t.FailNow does, the acquisition leaves no hold behind.
+// [slog.Default]. If AcquireStart, Contention, AcquireEnd or HoldStart ends its goroutine, as t.FailNow does, no hold
+// remains.
 type Observer struct {
 	// Client is called with a new client. At its end [Client.Close] calls closed, unless it is nil.
 	Client func(c *Client) (closed func())

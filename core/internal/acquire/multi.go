@@ -14,7 +14,7 @@ import (
 
 // takeSeveral acquires all keys of a MultiLock or none. First it acquires the keys that ctx does not carry. Then it
 // re-enters the keys that ctx carries.
-func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([]*holding.Holder, error) {
+func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) (got []*holding.Holder, _ error) {
 	holders := make([]*holding.Holder, len(w.Keys))
 	var wanted []string
 	for i, key := range w.Keys {
@@ -28,9 +28,8 @@ func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([
 	}
 	m := newMulti(in, wanted, w, report)
 	var entered []*holding.Holder
-	complete := false
 	defer func() {
-		if complete {
+		if got != nil {
 			return
 		}
 		m.giveBack(ctx) // after an error, or after a hook that ended the goroutine
@@ -50,7 +49,6 @@ func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) ([
 		}
 		entered = append(entered, o)
 	}
-	complete = true
 	report.Reentered, report.Acquired = len(entered) == len(w.Keys), time.Now()
 	m.mergeInto(holders)
 	report.Field, report.Token = holders[0].Field(), holders[0].Token()

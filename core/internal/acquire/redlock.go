@@ -83,7 +83,7 @@ func (r *Redlock) Acquire(ctx context.Context) (got []*holding.Holder, err error
 
 // run runs rounds until the lock is acquired or another round cannot help. inTime ends with the wait time and with ctx. If
 // another holder has the lock, run returns neither holders nor an error.
-func (r *Redlock) run(ctx, inTime context.Context) (got []*holding.Holder, err error) {
+func (r *Redlock) run(ctx, inTime context.Context) (got []*holding.Holder, _ error) {
 	defer func() {
 		if got == nil { // also after a hook that ended the goroutine
 			r.giveBack(inTime)
@@ -239,13 +239,6 @@ func passes(err error) bool {
 // the next round waits: the first server that refused, if any.
 func (r *Redlock) giveBack(ctx context.Context) (part bool) {
 	var got []*holding.Holder
-	r.at = nil
-	for _, m := range r.members {
-		if last := m.first.refusal; last.Refusal != nil && r.at == nil {
-			r.at, r.first.now = m, last.at
-			r.first.recordRefusal(last.Refusal)
-		}
-	}
 	for _, m := range r.members {
 		if m.got != nil && m.Report.Reentered {
 			m.got.Undo(m.Wish.Renewed)
@@ -254,7 +247,15 @@ func (r *Redlock) giveBack(ctx context.Context) (part bool) {
 		}
 		m.got, m.err = nil, nil
 	}
-	holding.GiveBack(ctx, got, r.Members[0].Acquirer.Sender.Timeout, grace)
+	// Deferred, because recordRefusal notifies an observer, which may end the goroutine.
+	defer holding.GiveBack(ctx, got, r.Members[0].Acquirer.Sender.Timeout, grace)
+	r.at = nil
+	for _, m := range r.members {
+		if last := m.first.refusal; last.Refusal != nil && r.at == nil {
+			r.at, r.first.now = m, last.at
+			r.first.recordRefusal(last.Refusal)
+		}
+	}
 	return len(got) > 0
 }
 

@@ -294,8 +294,8 @@ func GiveBack(ctx context.Context, got []*Holder, most, least time.Duration) {
 	gone := make(chan struct{}, len(got))
 	for _, o := range got {
 		o.in.Spawn(func(life context.Context) {
+			defer func() { gone <- struct{}{} }()             // deferred, because a hook may end the goroutine
 			_ = o.releaseLastNow(context.WithoutCancel(life)) //nolint:errcheck // the reaper goes on
-			gone <- struct{}{}
 		})
 	}
 	for range got {

@@ -233,14 +233,14 @@ func (panicking) observeHoldStart(context.Context, core.HoldInfo) context.Contex
 
 func (panicking) observeHoldEnd(context.Context, core.HoldResult) { panic("broken") }
 
-// ending is the key of a context value: a pointer to the name of the function of the observer that ends its goroutine, as
-// t.FailNow does.
+// ending is the key of a context value: a pointer to the names of the functions of the observer that end their goroutine,
+// as t.FailNow does.
 type ending struct{}
 
 // goroutineEnder returns an observer whose functions end the goroutine if the context asks for that.
 func goroutineEnder() *core.Observer {
 	at := func(ctx context.Context, function string) context.Context {
-		if name, ok := ctx.Value(ending{}).(*string); ok && *name == function {
+		if names, ok := ctx.Value(ending{}).(*string); ok && strings.Contains(*names, function) {
 			runtime.Goexit()
 		}
 		return ctx
@@ -275,7 +275,7 @@ func TestObservers_EndOfTheGoroutine(t *testing.T) {
 			}
 			wantNoneLeft(t, w, "acquire, "+name)
 		}
-		for _, name := range []string{"HoldStart", "HoldEnd"} {
+		for _, name := range []string{"HoldStart", "HoldEnd", "HoldStart, HoldEnd"} {
 			function = ""
 			_, hold := locktest.MustAcquire(t, ctx, w.Mine)
 			function = name
@@ -300,19 +300,21 @@ func TestObservers_EndOfTheGoroutine(t *testing.T) {
 // At its first refusal a Redlock may have the lock on other servers.
 func TestObservers_EndOfTheGoroutineOfARedlock(t *testing.T) {
 	t.Parallel()
-	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
-		for _, s := range servers[:2] {
-			locktest.MustAcquire(t, t.Context(), s.Locks().Lock("k"))
-		}
-		function := "Contention"
-		clients := locktest.BehindEach(t, servers, core.WithObserver(goroutineEnder()))
-		ctx := context.WithValue(t.Context(), ending{}, &function)
-		runEnding(func() {
-			t.Error(core.Redlock("k", clients...).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(time.Minute)))
+	for _, wait := range []time.Duration{0, time.Minute} {
+		locktest.ParallelBubbleOf(t, "wait "+wait.String(), 3, func(t *testing.T, servers []*locktest.Redis) {
+			for _, s := range servers[:2] {
+				locktest.MustAcquire(t, t.Context(), s.Locks().Lock("k"))
+			}
+			function := "Contention"
+			clients := locktest.BehindEach(t, servers, core.WithObserver(goroutineEnder()))
+			ctx := context.WithValue(t.Context(), ending{}, &function)
+			runEnding(func() {
+				t.Error(core.Redlock("k", clients...).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(wait)))
+			})
+			_, hold := locktest.MustAcquire(t, t.Context(), servers[2].Locks().Lock("k"), core.WaitTime(5*time.Second))
+			locktest.MustRelease(t, hold)
 		})
-		_, hold := locktest.MustAcquire(t, t.Context(), servers[2].Locks().Lock("k"), core.WaitTime(5*time.Second))
-		locktest.MustRelease(t, hold)
-	})
+	}
 }
 
 // runEnding runs f in a goroutine and waits until the goroutine has ended.
