@@ -62,21 +62,21 @@ func peers() []contender {
 // libraries returns Interlock and its peers.
 func libraries() []contender { return append([]contender{interlock()}, peers()...) }
 
-// everyone returns all contenders in the order of the columns of the table.
-func everyone() []contender {
+// allContenders returns all contenders in the order of the columns of the table.
+func allContenders() []contender {
 	return slices.Concat([]contender{interlock()}, floors(), []contender{mutex()}, peers())
 }
 
 // find returns the contender with a name, in a worker process.
 func find(name string) (contender, error) {
-	all := append(everyone(), javaLike())
+	all := append(allContenders(), javaLike())
 	if i := slices.IndexFunc(all, func(c contender) bool { return c.name == name }); i >= 0 {
 		return all[i], nil
 	}
 	return contender{}, fmt.Errorf("unknown contender %q", name)
 }
 
-// named returns the contenders with the given names.
-func named(names ...string) []contender {
-	return slices.DeleteFunc(everyone(), func(c contender) bool { return !slices.Contains(names, c.name) })
+// findAll returns the contenders with the given names.
+func findAll(names ...string) []contender {
+	return slices.DeleteFunc(allContenders(), func(c contender) bool { return !slices.Contains(names, c.name) })
 }

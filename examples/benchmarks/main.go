@@ -94,20 +94,20 @@ func parseFlags() (flags, error) {
 		f.only = strings.Split(only, ",")
 	}
 	for _, name := range f.only {
-		if !slices.ContainsFunc(scenarios(), func(s scenario) bool { return s.called(name) }) {
+		if !slices.ContainsFunc(scenarios(), func(s scenario) bool { return s.hasName(name) }) {
 			return f, fmt.Errorf("-only %s: want some of %q", name, names(scenarios()))
 		}
 	}
 	return f, nil
 }
 
-// wanted returns the scenarios to run. With -quick, a long scenario runs only if -only names it.
-func (f flags) wanted() []scenario {
+// selectScenarios returns the scenarios to run. With -quick, a long scenario runs only if -only names it.
+func (f flags) selectScenarios() []scenario {
 	all := slices.DeleteFunc(scenarios(), func(s scenario) bool {
 		if len(f.only) == 0 {
 			return f.quick && s.long
 		}
-		return !slices.ContainsFunc(f.only, s.called)
+		return !slices.ContainsFunc(f.only, s.hasName)
 	})
 	if f.before != "" {
 		besideBefore(all, f.before)
@@ -115,8 +115,8 @@ func (f flags) wanted() []scenario {
 	return all
 }
 
-// called reports whether name is the name of the scenario or its part before a dash.
-func (s scenario) called(name string) bool {
+// hasName reports whether name is the name of the scenario or its part before a dash.
+func (s scenario) hasName(name string) bool {
 	return s.name == name || strings.HasPrefix(s.name, name+"-")
 }
 
@@ -130,7 +130,7 @@ func names(all []scenario) []string {
 
 // compare runs the scenarios and prints the rows of each after it has run.
 func (f flags) compare(ctx context.Context) error {
-	wanted := f.wanted()
+	wanted := f.selectScenarios()
 	var distances []time.Duration
 	for _, s := range wanted {
 		distances = append(distances, s.roundTrip)
@@ -144,7 +144,7 @@ func (f flags) compare(ctx context.Context) error {
 			fmt.Printf("\n%s\n", counts)
 		}
 	}()
-	measured, err := net.measured(ctx)
+	measured, err := net.describeRoundTrips(ctx)
 	if err != nil {
 		return err
 	}

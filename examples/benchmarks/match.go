@@ -22,8 +22,8 @@ type side struct {
 	processes, callers int // callers in each
 }
 
-// alike returns a side with the given number of processes of the measured contender.
-func alike(processes, callers int) func(c contender) []side {
+// oneSide returns a function that returns a single side, with the given numbers of processes and of callers in each.
+func oneSide(processes, callers int) func(c contender) []side {
 	return func(c contender) []side { return []side{{c, processes, callers}} }
 }
 

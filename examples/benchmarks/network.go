@@ -80,8 +80,8 @@ func (p punctuality) String() string {
 	return fmt.Sprintf("Of %d parcels of bytes %.2f %% left the proxy at most 0.1 ms late.", p.parcels, onTime)
 }
 
-// measured returns a sentence with the measured round trips.
-func (n *network) measured(ctx context.Context) (string, error) {
+// describeRoundTrips returns a sentence with the measured round trips.
+func (n *network) describeRoundTrips(ctx context.Context) (string, error) {
 	var text strings.Builder
 	for _, roundTrip := range slices.Sorted(maps.Keys(n.addrs)) {
 		took, err := pingTime(ctx, n.addrs[roundTrip])

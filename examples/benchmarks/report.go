@@ -26,7 +26,7 @@ type table struct {
 
 // columns returns the contenders that take part in a scenario.
 func columns(of []scenario) []contender {
-	all := slices.Insert(everyone(), 1, contender{name: beforeName})
+	all := slices.Insert(allContenders(), 1, contender{name: beforeName})
 	return slices.DeleteFunc(all, func(column contender) bool {
 		return !slices.ContainsFunc(of, func(s scenario) bool {
 			return slices.ContainsFunc(s.contenders, func(c contender) bool { return c.name == column.name })

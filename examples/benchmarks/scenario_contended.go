@@ -5,14 +5,14 @@ import (
 )
 
 func crowd() scenario {
-	s := matched("crowd", "4 processes × 500 callers, one key held 100µs", match{
-		sides: alike(4, 500), held: 100 * time.Microsecond, duration: 2 * time.Second,
+	s := matchScenario("crowd", "4 processes × 500 callers, one key held 100µs", match{
+		sides: oneSide(4, 500), held: 100 * time.Microsecond, duration: 2 * time.Second,
 	})
 	return s.bars(map[string]*bar{"rate": ratioToFastestPeer(1.3)})
 }
 
-// matched returns a scenario with a match between the callers of each library.
-func matched(name, who string, m match) scenario {
+// matchScenario returns a scenario with a match between the callers of each library.
+func matchScenario(name, who string, m match) scenario {
 	return scenario{
 		name:       name,
 		contenders: libraries(),

@@ -11,7 +11,7 @@ import (
 func alone() scenario {
 	return scenario{
 		name:       "alone",
-		contenders: append(named(bareFloor), libraries()...),
+		contenders: append(findAll(bareFloor), libraries()...),
 		measure: func(ctx context.Context, e env, c contender) (sample, error) {
 			s, err := uncontended(ctx, e, c, 1)
 			return sample{"time": 1e6 / s["rate"]}, err
@@ -28,7 +28,7 @@ func alone() scenario {
 func parallel() scenario {
 	return scenario{
 		name:       "parallel",
-		contenders: append(named(halfDuplexFloor), libraries()...),
+		contenders: append(findAll(halfDuplexFloor), libraries()...),
 		measure: func(ctx context.Context, e env, c contender) (sample, error) {
 			return uncontended(ctx, e, c, 128)
 		},
@@ -61,7 +61,7 @@ func freeRows(roundTrip time.Duration, callers int) []row {
 	most := row{title: "… p99, ms", metric: "p99", digits: 2}
 	cpu := row{title: "… CPU of the process per lock and unlock, µs", metric: "cpu", digits: 1}
 	if roundTrip > 0 {
-		rate.bar, most.bar = ratioToBest(enough(callers)), ratioToPaceOfBest(1.2)
+		rate.bar, most.bar = ratioToBest(rateShare(callers)), ratioToPaceOfBest(1.2)
 		return []row{rate, half, most, cpu}
 	}
 	switch callers {
@@ -77,9 +77,9 @@ func freeRows(roundTrip time.Duration, callers int) []row {
 	return []row{rate, half, most, cpu}
 }
 
-// enough returns the share of the best rate that Interlock must reach. A single caller waits for two round
+// rateShare returns the share of the best rate that Interlock must reach. A single caller waits for two round
 // trips with every library, so noise decides which library is the best.
-func enough(callers int) float64 {
+func rateShare(callers int) float64 {
 	if callers == 1 {
 		return 0.95
 	}

@@ -23,14 +23,14 @@ func hot() []scenario {
 
 func hotKey(processes int, roundTrip, held time.Duration) scenario {
 	const callers = 32
-	m := match{sides: togetherOrAlike(processes, callers/processes), held: held, duration: 2 * time.Second}
+	m := match{sides: oneProcessForMutex(processes, callers/processes), held: held, duration: 2 * time.Second}
 	name, who := fmt.Sprint(callers), fmt.Sprintf("%d callers", callers)
 	if processes > 1 {
 		m.duration = 3 * time.Second
 		name = fmt.Sprintf("%dx%d", processes, callers/processes)
 		who = fmt.Sprintf("%d processes × %d callers", processes, callers/processes)
 	}
-	s := queued(
+	s := queueScenario(
 		fmt.Sprintf("hot-%s-%s-%s", name, distance(roundTrip), distance(held)),
 		fmt.Sprintf("%s away, %s, one key held %s", distance(roundTrip), who, held), m,
 	)
@@ -43,12 +43,12 @@ func hotKey(processes int, roundTrip, held time.Duration) scenario {
 	return s.bars(hotBars(processes, roundTrip, held))
 }
 
-// togetherOrAlike puts all callers into one process for the mutex, which works only there.
-func togetherOrAlike(processes, callers int) func(c contender) []side {
+// oneProcessForMutex is like oneSide, but puts all callers into one process for the mutex, which works only there.
+func oneProcessForMutex(processes, callers int) func(c contender) []side {
 	return func(c contender) []side {
 		if c.name == mutexFloor {
 			return []side{{c, 1, processes * callers}}
 		}
-		return alike(processes, callers)(c)
+		return oneSide(processes, callers)(c)
 	}
 }

@@ -15,13 +15,13 @@ func turns() []scenario {
 }
 
 func between(processes, callers int) scenario {
-	m := match{sides: alike(processes, callers), held: time.Millisecond, duration: 3 * time.Second}
+	m := match{sides: oneSide(processes, callers), held: time.Millisecond, duration: 3 * time.Second}
 	crowded := processes*callers > 1000 // a queue of more than 2 s
 	if crowded {
 		m.duration = 8 * time.Second
 	}
 	who := fmt.Sprintf("%d processes × %d callers, one key held 1ms", processes, callers)
-	s := queued(fmt.Sprintf("turns-%dx%d", processes, callers), who, m)
+	s := queueScenario(fmt.Sprintf("turns-%dx%d", processes, callers), who, m)
 	if crowded {
 		return s
 	}
@@ -30,9 +30,9 @@ func between(processes, callers int) scenario {
 	})
 }
 
-// queued returns a match whose waits are compared with the length of the queue.
-func queued(name, who string, m match) scenario {
-	s := matched(name, who, m)
+// queueScenario returns a scenario with a match whose waits are compared with the length of the queue.
+func queueScenario(name, who string, m match) scenario {
+	s := matchScenario(name, who, m)
 	at := slices.IndexFunc(s.rows, func(r row) bool { return r.metric == "longest" })
 	s.rows = slices.Insert(
 		s.rows, at,

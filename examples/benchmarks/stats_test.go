@@ -82,7 +82,7 @@ func TestTable_ComparesWithTheFastestPeer(t *testing.T) {
 		interlockName: {30}, "redsync": {10}, "bsm/redislock": {25}, "rueidislock": {20},
 	}
 	var out strings.Builder
-	table := table{out: &out, columns: everyone()}
+	table := table{out: &out, columns: allContenders()}
 	table.add([]row{
 		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.2)},
 		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.3)},
@@ -103,7 +103,7 @@ func TestTable_ComparesWithTheBestOfFloorsAndPeers(t *testing.T) {
 		"p99":  {interlockName: {6}, bareFloor: {1}, halfDuplexFloor: {4}, "rueidislock": {2}},
 	}
 	var out strings.Builder
-	table := table{out: &out, columns: everyone()}
+	table := table{out: &out, columns: allContenders()}
 	table.add([]row{
 		{title: "rate", metric: "rate", bar: ratioToBest(0.75)},
 		{title: "p99", metric: "p99", bar: ratioToPaceOfBest(1.2)},
@@ -175,9 +175,9 @@ func TestContender_InWorker(t *testing.T) {
 }
 
 // A mutex works in one process only.
-func TestTogetherOrAlike(t *testing.T) {
+func TestOneProcessForMutex(t *testing.T) {
 	t.Parallel()
-	sides := togetherOrAlike(4, 8)
+	sides := oneProcessForMutex(4, 8)
 	if s := sides(mutex())[0]; s.processes != 1 || s.callers != 32 {
 		t.Errorf("the mutex has %d processes of %d callers, want one of 32", s.processes, s.callers)
 	}

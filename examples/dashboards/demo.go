@@ -142,7 +142,7 @@ Grafana       add %[1]s as a data source, and import dashboards/dashboard.json
 		fmt.Fprintf(d.out, " PROM=%s", d.prom.URL)
 	}
 	fmt.Fprintln(d.out)
-	fmt.Fprintln(d.out, "\nCtrl-C ends it. The log of the pods and the troubles follow.")
+	fmt.Fprintln(d.out, "\nCtrl-C ends it. The log of the pods and the problems follow.")
 }
 
 func (d *demo) later(f func()) { d.closers = append(d.closers, f) }

@@ -145,14 +145,14 @@ func above(series model.Matrix) bool {
 	return false
 }
 
-// A real Prometheus scrapes the shop during each of its troubles. Every query of the panels, annotations, recording rules and
+// A real Prometheus scrapes the shop during each of its problems. Every query of the panels, annotations, recording rules and
 // alerts has a result above zero at some time, and every alert fires. The wait and hold times have exemplars that name a trace.
 // The scraped metrics match the table of metrics.
 func TestLive_QueriesAndAlerts(t *testing.T) {
 	requirePrograms(t, "prometheus", "redis-server")
 	s := newScene(t)
 	questions := s.questions(t)
-	// On a busy machine Prometheus may miss a trouble between two scrapes. So the troubles are repeated until
+	// On a busy machine Prometheus may miss a problem between two scrapes. So the test repeats the problems until
 	// Prometheus has seen each.
 	for limit := lastMoment(t); len(questions) > 0; questions = s.unanswered(t, questions) {
 		if time.Now().After(limit) {
@@ -161,7 +161,7 @@ func TestLive_QueriesAndAlerts(t *testing.T) {
 			}
 			break
 		}
-		s.trouble(t)
+		s.causeProblems(t)
 	}
 	s.wantExemplars(t)
 	s.wantMetrics(t)
@@ -213,10 +213,10 @@ func (s *scene) wantMetrics(t *testing.T) {
 	}
 }
 
-// trouble causes each trouble once.
-func (s *scene) trouble(t *testing.T) {
+// causeProblems causes each problem once.
+func (s *scene) causeProblems(t *testing.T) {
 	t.Helper()
-	for _, trouble := range []struct {
+	for _, problem := range []struct {
 		name string
 		make func() error
 	}{
@@ -232,10 +232,10 @@ func (s *scene) trouble(t *testing.T) {
 		{"Redis started", func() error { return s.redis.Start(t.Context()) }},
 		{"the reload undone", s.shop.RollBack},
 	} {
-		if err := trouble.make(); err != nil {
-			t.Fatalf("%s: %v", trouble.name, err)
+		if err := problem.make(); err != nil {
+			t.Fatalf("%s: %v", problem.name, err)
 		}
-		time.Sleep(4 * time.Second) // the time in which the trouble can be seen: several scrapes
+		time.Sleep(4 * time.Second) // the time in which the problem can be seen: several scrapes
 	}
 }
 

@@ -54,9 +54,9 @@ func parse(args []string, out io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("dashboards", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis to use, such as redis://localhost:6379; it is not stopped as a trouble. Default: start one")
+	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis to use, such as redis://localhost:6379; the example does not stop it. Default: start one")
 	flags.StringVar(&s.prometheus, "prometheus", "", "`path` of the program. Default: prometheus on PATH")
-	flags.BoolVar(&s.calm, "calm", false, "only customers, no troubles")
+	flags.BoolVar(&s.calm, "calm", false, "only customers, no problems")
 	flags.DurationVar(&s.ends, "for", 0, "end after this time. Default: run until Ctrl-C")
 	flags.StringVar(&s.picture, "picture", "", "draw the dashboard to an SVG `file` at the end")
 	return s, flags.Parse(args)
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer d.close()
 	d.introduce()
-	// The picture shows the running shop, so customers and troubles stop after it is drawn.
+	// The picture shows the running shop, so customers and problems stop after it is drawn.
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { d.live(work, s.calm) })

@@ -45,16 +45,16 @@ const (
 // runs.
 func BenchmarkBesideRedisson(b *testing.B) {
 	classPath := interop.Build(b, usualVersion)
-	pit := newPit(b, classPath)
+	sides := newLoaders(b, classPath)
 	var rows []rivalry
 	for _, kind := range compared {
 		for _, s := range situations {
 			b.Run(kind+"/"+s.name, func(b *testing.B) {
 				r := rivalry{kind: kind, situation: s}
-				pit.both(b, &r, pit.lasts/2) // fills caches, opens connections, runs compilers
+				sides.measure(b, &r, sides.duration/2) // fills caches, opens connections, runs compilers
 				r.rounds = nil
 				for b.Loop() {
-					pit.both(b, &r, pit.lasts)
+					sides.measure(b, &r, sides.duration)
 				}
 				r.report(b)
 				rows = append(rows, r)
@@ -64,22 +64,22 @@ func BenchmarkBesideRedisson(b *testing.B) {
 	printTable(os.Stdout, rows)
 }
 
-// pit holds the processes of both sides, which run for the whole comparison. One side idles while the other
+// loaders holds the processes of both sides, which run for the whole comparison. One side idles while the other
 // works.
-type pit struct {
+type loaders struct {
 	raw      *redisserver.Server // for all kinds except the redlock
 	goes     []loader
 	javas    []loader
-	lasts    time.Duration
+	duration time.Duration
 	sequence int
 }
 
-func newPit(b *testing.B, classPath string) *pit {
+func newLoaders(b *testing.B, classPath string) *loaders {
 	b.Helper()
-	p := &pit{lasts: loadTime}
+	p := &loaders{duration: loadTime}
 	warmUp := warmUpTime
 	if testing.Short() {
-		p.lasts, warmUp = loadTime/10, loadTime/10
+		p.duration, warmUp = loadTime/10, loadTime/10
 	}
 	addrs := make([]string, redlockSize)
 	for i := range addrs {
@@ -97,8 +97,8 @@ func newPit(b *testing.B, classPath string) *pit {
 }
 
 // run lets some processes of one side work for a time.
-func (p *pit) run(side []loader, kind string, s situation, lasts time.Duration) outcome {
-	l := p.load(kind, s, lasts)
+func (p *loaders) run(side []loader, kind string, s situation, duration time.Duration) outcome {
+	l := p.load(kind, s, duration)
 	var finish []func() tally
 	for _, one := range side[:s.processes] {
 		finish = append(finish, one.start(l))
@@ -107,22 +107,22 @@ func (p *pit) run(side []loader, kind string, s situation, lasts time.Duration) 
 	for _, f := range finish {
 		all.add(f())
 	}
-	return all.outcome(lasts)
+	return all.outcome(duration)
 }
 
 // load returns the next load, with unused keys.
-func (p *pit) load(kind string, s situation, lasts time.Duration) load {
+func (p *loaders) load(kind string, s situation, duration time.Duration) load {
 	p.sequence++
 	from := time.Now().Add(100 * time.Millisecond)
 	return load{
 		Kind: kind, Key: fmt.Sprintf("beside:%d", p.sequence), Keys: s.keys,
 		Callers: s.callers, Parties: s.processes * s.callers, Permits: permits,
-		From: from.UnixMilli(), To: from.Add(lasts).UnixMilli(),
+		From: from.UnixMilli(), To: from.Add(duration).UnixMilli(),
 	}
 }
 
-func (t *tally) outcome(lasts time.Duration) outcome {
-	return outcome{rate: float64(t.Turns) / lasts.Seconds(), p99: t.p99()}
+func (t *tally) outcome(duration time.Duration) outcome {
+	return outcome{rate: float64(t.Turns) / duration.Seconds(), p99: t.p99()}
 }
 
 // p99 returns the 99th percentile of the waits, in ms.
@@ -152,13 +152,13 @@ type rivalry struct {
 	rounds    []round
 }
 
-// both lets one side work, then the other. Redisson starts every other round.
-func (p *pit) both(b *testing.B, r *rivalry, lasts time.Duration) {
+// measure lets one side work, then the other. Redisson starts every other round.
+func (p *loaders) measure(b *testing.B, r *rivalry, duration time.Duration) {
 	b.Helper()
 	var one round
 	turns := []func(){
-		func() { one.ours = p.run(p.goes, r.kind, r.situation, lasts) },
-		func() { one.theirs = p.run(p.javas, r.kind, r.situation, lasts) },
+		func() { one.ours = p.run(p.goes, r.kind, r.situation, duration) },
+		func() { one.theirs = p.run(p.javas, r.kind, r.situation, duration) },
 	}
 	if len(r.rounds)%2 == 1 {
 		slices.Reverse(turns)

@@ -56,7 +56,7 @@ func tokenOfAnyKind(t *testing.T, s *site) {
 				t.Errorf("%s: got token %d after %d", name, hold.Token(), last)
 			}
 			last = hold.Token()
-			refused(t, java, k, key)
+			wantRefused(t, java, k, key)
 			if err := hold.Release(t.Context()); err != nil {
 				t.Error(err)
 			}

@@ -16,9 +16,9 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// behind holds the waiters of one side for a fair lock behind a dead head. wait starts to wait and calls got
+// waitingSide holds the waiters of one side for a fair lock behind a dead head. wait starts to wait and calls got
 // each time that a waiter gets the lock, which is then released.
-type behind struct {
+type waitingSide struct {
 	name string
 	wait func(b *testing.B, addr, key string, waiters int, got func())
 }
@@ -29,7 +29,7 @@ type behind struct {
 func BenchmarkBehindDeadHead(b *testing.B) {
 	const waiters, lasts = 32, 5 * time.Second
 	classPath := interop.Build(b, usualVersion)
-	for _, side := range []behind{{"Go", waitInGo}, {"Redisson", waitInJava(classPath)}} {
+	for _, side := range []waitingSide{{"Go", waitInGo}, {"Redisson", waitInJava(classPath)}} {
 		b.Run(side.name, func(b *testing.B) {
 			srv := redisserver.Start(b)
 			rdb, key := srv.Client(), "dead"
@@ -46,16 +46,16 @@ func BenchmarkBehindDeadHead(b *testing.B) {
 				}
 				time.Sleep(time.Second) // so that all have subscribed
 
-				before := sent(b, rdb)
+				before := countScripts(b, rdb)
 				time.Sleep(lasts) // the measurement
-				b.ReportMetric((sent(b, rdb)-before)/lasts.Seconds(), "commands/s:held")
+				b.ReportMetric((countScripts(b, rdb)-before)/lasts.Seconds(), "commands/s:held")
 
-				before, freed := sent(b, rdb), time.Now()
+				before, freed := countScripts(b, rdb), time.Now()
 				must(b, rdb.Del(b.Context(), key).Err())
 				for got.Load() == 0 && time.Since(freed) < lasts {
 					time.Sleep(time.Millisecond) // before the next look
 				}
-				b.ReportMetric((sent(b, rdb)-before)/time.Since(freed).Seconds(), "commands/s:free")
+				b.ReportMetric((countScripts(b, rdb)-before)/time.Since(freed).Seconds(), "commands/s:free")
 				b.ReportMetric(time.Since(freed).Seconds(), "s:stall")
 				b.ReportMetric(0, "ns/op") // the benchmark reports no time
 			}
@@ -66,8 +66,8 @@ func BenchmarkBehindDeadHead(b *testing.B) {
 // deadWaiter leaves a waiting thread of Redisson whose process exited.
 const deadWaiter = "00000000-0000-0000-0000-000000000000:1"
 
-// sent returns the number of scripts that clients have sent so far.
-func sent(tb testing.TB, rdb *redis.Client) (calls float64) {
+// countScripts returns the number of scripts that clients have sent so far.
+func countScripts(tb testing.TB, rdb *redis.Client) (calls float64) {
 	tb.Helper()
 	stats, err := rdb.Info(tb.Context(), "commandstats").Result()
 	must(tb, err)

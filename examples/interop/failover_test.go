@@ -38,7 +38,7 @@ func failover(t *testing.T, s *site) {
 	for _, d := range bothWays(java, locks) {
 		name := unique("after")
 		holder := take(t, d.holder, k, name)
-		refused(t, d.waiter, k, name)
+		wantRefused(t, d.waiter, k, name)
 		grants := d.waiter.ask(t, k, name)
 		settle()
 		released := holder.release(t)

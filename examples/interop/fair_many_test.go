@@ -31,7 +31,7 @@ func fairFifty(t *testing.T, s *site) {
 			order = append(order, clients[i])
 		}
 	}
-	waits := s.queuesUp(t, name, order)
+	waits := s.queueUp(t, name, order)
 	began := time.Now()
 	longest := s.inOrder(t, name, holder, waits)
 	t.Logf("%d turns in the order of arrival in %s, the longest wait for one %s",
@@ -170,9 +170,9 @@ func fairAsks(t *testing.T, s *site) {
 			t.Parallel()
 			quiet := newBed(t, s)
 			own, name := goParty{quiet.locks(t)}, unique("fair")
-			head, kill := quiet.mortal(t)
+			head, kill := quiet.openKillable(t)
 			holder := take(t, own, kindOf("fair"), name)
-			quiet.queuesUp(t, name, []party{head})
+			quiet.queueUp(t, name, []party{head})
 			var behind []party
 			for i := range waiters {
 				if what == "Go" || i%2 == 0 {
@@ -181,12 +181,12 @@ func fairAsks(t *testing.T, s *site) {
 					behind = append(behind, javaParty{quiet.java})
 				}
 			}
-			waits := quiet.queuesUp(t, name, behind)
+			waits := quiet.queueUp(t, name, behind)
 			kill()
-			before := quiet.asked(t)
+			before := quiet.countScripts(t)
 			released := holder.release(t)
 			first := received(t, waits[0], "the waiters behind the dead head")
-			asked, took := quiet.asked(t)-before, first.at.Sub(released)
+			asked, took := quiet.countScripts(t)-before, first.at.Sub(released)
 			t.Logf("%d waiters (%s) behind a dead head sent %d scripts in %s, %.0f per second",
 				waiters, what, asked, took.Round(time.Millisecond), float64(asked)/took.Seconds())
 			if what == "Go" && float64(asked) > 3*waiters*(1+took.Seconds()) {
@@ -194,15 +194,15 @@ func fairAsks(t *testing.T, s *site) {
 			}
 			first.release(t)
 			for _, w := range waits[1:] {
-				received(t, w, "who is behind").release(t)
+				received(t, w, "the next waiter behind the dead head").release(t)
 			}
 			quiet.wantFree(t, kindOf("fair"), name)
 		})
 	}
 }
 
-// mortal opens a client of Redisson in a separate process, which the test can kill.
-func (s *site) mortal(t *testing.T) (p javaParty, kill func()) {
+// openKillable opens a client of Redisson in a separate process, which the test can kill.
+func (s *site) openKillable(t *testing.T) (p javaParty, kill func()) {
 	t.Helper()
 	jvm := interop.StartJVM(t, s.classPath)
 	return javaParty{s.open(t, jvm, s.config)}, jvm.Kill
@@ -214,21 +214,21 @@ func (s *site) mortal(t *testing.T) (p javaParty, kill func()) {
 func javaAsks(t *testing.T, s *site) {
 	const lease = 5 * time.Second // Java sleeps until then
 	java, own, name := javaParty{s.java}, goParty{s.locks(t)}, unique("fair")
-	head, kill := s.mortal(t)
+	head, kill := s.openKillable(t)
 	if _, _, err := own.locks.FairLock(name).Acquire(t.Context(), core.WaitTime(0), core.LeaseTime(lease)); err != nil {
 		t.Fatal(err)
 	}
-	waits := s.queuesUp(t, name, []party{head, java, java, java})[1:]
+	waits := s.queueUp(t, name, []party{head, java, java, java})[1:]
 	kill()
 	eventually(t, "the lock to be free", func() bool { return s.master(name).Exists(t.Context(), name).Val() == 0 })
-	began, before := time.Now(), s.asked(t)
+	began, before := time.Now(), s.countScripts(t)
 	time.Sleep(briefLease / 2) // the time in which scripts are counted
-	asked := s.asked(t) - before
+	asked := s.countScripts(t) - before
 	t.Logf("3 waiters (Java) behind a dead head sent %.0f scripts per second", float64(asked)/time.Since(began).Seconds())
 	came := time.Now()
 	last := own.ask(t, kindOf("fair"), name)
 	for i, w := range append(waits, last) {
-		g := received(t, w, "who is behind")
+		g := received(t, w, "the next waiter behind the dead head")
 		if i == 0 {
 			t.Logf("the first waiter got the lock %s after a caller of Go arrived", g.at.Sub(came).Round(time.Millisecond))
 		}
@@ -246,8 +246,8 @@ func newBed(t *testing.T, s *site) *site {
 	return quiet
 }
 
-// asked returns the number of scripts that the server executed.
-func (s *site) asked(t *testing.T) (calls int64) {
+// countScripts returns the number of scripts that the server executed.
+func (s *site) countScripts(t *testing.T) (calls int64) {
 	t.Helper()
 	stats, err := s.master("").InfoMap(context.WithoutCancel(t.Context()), "commandstats").Result()
 	if err != nil {

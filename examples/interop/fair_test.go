@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// queuesUp queues waiters of the parties one after the other and returns their grants.
-func (s *site) queuesUp(t *testing.T, name string, parties []party) []<-chan grant {
+// queueUp queues waiters of the parties one after the other and returns their grants.
+func (s *site) queueUp(t *testing.T, name string, parties []party) []<-chan grant {
 	t.Helper()
 	waits := make([]<-chan grant, len(parties))
 	for i, p := range parties {
@@ -25,7 +25,7 @@ func fairInterleaved(t *testing.T, s *site) {
 	fair, name := kindOf("fair"), unique("fair")
 	java, own := javaParty{s.java}, goParty{s.locks(t)}
 	holder := take(t, java, fair, name)
-	waits := s.queuesUp(t, name, []party{java, own, java, goParty{s.locks(t)}, java, own})
+	waits := s.queueUp(t, name, []party{java, own, java, goParty{s.locks(t)}, java, own})
 	longest := s.inOrder(t, name, holder, waits)
 	t.Logf("the longest wait for a turn: %s", longest.Round(10*time.Microsecond))
 }
@@ -36,7 +36,7 @@ func (s *site) inOrder(t *testing.T, name string, holder grant, waits []<-chan g
 	t.Helper()
 	released := holder.release(t)
 	for i, w := range waits {
-		g := received(t, w, "the next one")
+		g := received(t, w, "the next waiter")
 		if left := len(s.queued(t, name)); left != len(waits)-i-1 {
 			t.Errorf("waiter %d got the lock while %d waiters were in the queue, want %d", i+1, left, len(waits)-i-1)
 		}
@@ -61,7 +61,7 @@ func fairHeadDies(t *testing.T, s *site) {
 	fair := kindOf("fair")
 	java, own := javaParty{s.java}, goParty{s.locks(t)}
 	stall := func(t *testing.T, name string, holder grant, behind []party, kill func()) {
-		waits := s.queuesUp(t, name, behind)
+		waits := s.queueUp(t, name, behind)
 		kill()
 		released := holder.release(t)
 		first := received(t, waits[0], "the waiters behind the dead head")
@@ -72,7 +72,7 @@ func fairHeadDies(t *testing.T, s *site) {
 		}
 		first.release(t)
 		for _, w := range waits[1:] {
-			received(t, w, "who is behind").release(t)
+			received(t, w, "the next waiter behind the dead head").release(t)
 		}
 		s.wantFree(t, fair, name)
 	}
@@ -102,11 +102,11 @@ func fairTimesOut(t *testing.T, s *site) {
 	fair, name := kindOf("fair"), unique("fair")
 	java, own := javaParty{s.java}, goParty{s.locks(t)}
 	holder := take(t, java, fair, name)
-	first := s.queuesUp(t, name, []party{own})
+	first := s.queueUp(t, name, []party{own})
 	thread := s.java.Thread(t)
 	gaveUp := thread.Lock(interop.Fair, name).Try(1500 * time.Millisecond)
 	eventually(t, "Java in the queue", func() bool { return len(s.queued(t, name)) == 2 })
-	second := s.queuesUp(t, name, []party{java})
+	second := s.queueUp(t, name, []party{java})
 	late := make(chan error, 1)
 	locks := s.locks(t)
 	go func() {
@@ -114,7 +114,7 @@ func fairTimesOut(t *testing.T, s *site) {
 		late <- err
 	}()
 	eventually(t, "Go in the queue", func() bool { return len(s.queued(t, name)) == 4 })
-	third := s.queuesUp(t, name, []party{own})
+	third := s.queueUp(t, name, []party{own})
 	if gaveUp.True() {
 		t.Error("Java got the lock, which another caller holds")
 	}
@@ -128,7 +128,7 @@ func fairTimesOut(t *testing.T, s *site) {
 	}
 	released := holder.release(t)
 	for _, w := range [][]<-chan grant{first, second, third} {
-		g := received(t, w[0], "the next one")
+		g := received(t, w[0], "the next waiter")
 		if took := g.at.Sub(released); took > wokenWithin {
 			t.Errorf("waited %s after the release, want at most %s", took, wokenWithin)
 		}

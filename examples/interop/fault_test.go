@@ -45,10 +45,10 @@ func lostRepliesOfGo(t *testing.T, s *site, k kind) {
 		eventually(t, "one reader", func() bool { return len(s.hash(t, name)) == len(readLayout(holder.field, "1")) })
 	}
 	s.wantHeld(t, k, name, holder.field, "1")
-	refused(t, java, k.against(), name)
+	wantRefused(t, java, k.rivalKind(), name)
 
-	grants := java.ask(t, k.against(), name)
-	java.awaits(t, s, k.against(), name)
+	grants := java.ask(t, k.rivalKind(), name)
+	java.awaits(t, s, k.rivalKind(), name)
 	lost = proxy.DropReply(nextScript(k, name))
 	released := holder.release(t)
 	wantHit(t, lost, "release")
@@ -78,14 +78,14 @@ func lostRepliesOfJava(t *testing.T, s *site, k kind) {
 	name := unique("lost")
 
 	holder := take(t, java, k, name)
-	grants := own.ask(t, k.against(), name)
-	own.awaits(t, s, k.against(), name)
+	grants := own.ask(t, k.rivalKind(), name)
+	own.awaits(t, s, k.rivalKind(), name)
 	lost := proxy.DropReply(nextScript(k, name))
 	_, err := holder.free(t)
 	wantHit(t, lost, "unlock")
 	t.Logf("the reply of unlock was lost: %v", err)
 	next := received(t, grants, "Go")
-	s.wantHeld(t, k.against(), name, next.field, "1")
+	s.wantHeld(t, k.rivalKind(), name, next.field, "1")
 	next.release(t)
 
 	lost = proxy.DropReply(nextScript(k, name))
@@ -93,11 +93,11 @@ func lostRepliesOfJava(t *testing.T, s *site, k kind) {
 	a := thread.Lock(k.java, name).LockFor(briefLease).Answer()
 	wantHit(t, lost, "lock")
 	t.Logf("the reply of lock was lost: %v; in Redis: %v", a.Err, s.master(name).HGetAll(t.Context(), name).Val())
-	next = take(t, own, k.against(), name)
+	next = take(t, own, k.rivalKind(), name)
 	if took := next.at.Sub(a.To); took > briefLease+wokenWithin {
 		t.Errorf("Go got the lock %s after the answer, want at most %s", took, briefLease+wokenWithin)
 	}
-	s.wantHeld(t, k.against(), name, next.field, "1")
+	s.wantHeld(t, k.rivalKind(), name, next.field, "1")
 	next.release(t)
 }
 
@@ -111,8 +111,8 @@ func cutOff(t *testing.T, s *site, k kind) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grants := java.ask(t, k.against(), name)
-	java.awaits(t, s, k.against(), name)
+	grants := java.ask(t, k.rivalKind(), name)
+	java.awaits(t, s, k.rivalKind(), name)
 
 	proxy.BlackHole(true)
 	time.Sleep(50 * time.Millisecond) // an answer on its way extends the deadline once more
@@ -128,6 +128,6 @@ func cutOff(t *testing.T, s *site, k kind) {
 	if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) {
 		t.Errorf("Release: got %v, want ErrLost", err)
 	}
-	s.wantHeld(t, k.against(), name, next.field, "1")
+	s.wantHeld(t, k.rivalKind(), name, next.field, "1")
 	next.release(t)
 }

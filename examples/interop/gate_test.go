@@ -166,8 +166,8 @@ func (p javaParty) passes(t *testing.T, s *site, g gate, name, key string) <-cha
 	return passed
 }
 
-// passed returns the time from the call that opens a gate to the return of the waiter.
-func passed(t *testing.T, s *site, g gate, opener, waiter gateKeeper, name, key string) time.Duration {
+// passTime returns the time from the call that opens a gate to the return of the waiter.
+func passTime(t *testing.T, s *site, g gate, opener, waiter gateKeeper, name, key string) time.Duration {
 	t.Helper()
 	open := opener.shuts(t, g, name)
 	grants := waiter.passes(t, s, g, name, key)
@@ -187,11 +187,11 @@ func gatesWake(t *testing.T, s *site) {
 			java, own, other := javaParty{s.java}, goParty{s.locks(t)}, goParty{s.locks(t)}
 			for _, d := range []struct{ opener, waiter gateKeeper }{{own, java}, {java, own}, {java, java}, {own, other}} {
 				what := d.waiter.String() + " after " + d.opener.String()
-				p50, late := spread(t, s, what, g.name, func() time.Duration {
+				p50, late := measureRounds(t, s, what, g.name, func() time.Duration {
 					name := unique("gate")
-					return passed(t, s, g, d.opener, d.waiter, name, name)
+					return passTime(t, s, g, d.opener, d.waiter, name, name)
 				})
-				if mixed := d.opener.String() != d.waiter.String(); mixed && (p50 > usuallyWithin || late > lateOnes) {
+				if mixed := d.opener.String() != d.waiter.String(); mixed && (p50 > usuallyWithin || late > maxLate) {
 					t.Errorf("%s: half of the waiters waited %s or longer, %d longer than %s", what, p50, late, wokenWithin)
 				}
 			}
@@ -213,7 +213,7 @@ func gatesHaveNames(t *testing.T, s *site) {
 					continue
 				}
 				for _, d := range []struct{ opener, waiter gateKeeper }{{own, java}, {java, own}} {
-					if took := passed(t, s, g, d.opener, d.waiter, name, key); took > wokenWithin {
+					if took := passTime(t, s, g, d.opener, d.waiter, name, key); took > wokenWithin {
 						t.Errorf("%s%s: %s waited %s", spelling.name, name, d.waiter, took)
 					}
 					for _, left := range []string{key, permitLeases(key)} { // one permit is taken

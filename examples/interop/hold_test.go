@@ -21,12 +21,12 @@ func renewalKeepsOut(t *testing.T, s *site, k kind) {
 			holder := take(t, d.holder, k, name)
 			tries := 0
 			for end := time.Now().Add(briefLease*2 + briefLease/5); time.Now().Before(end); tries++ {
-				refused(t, d.waiter, k.against(), name)
+				wantRefused(t, d.waiter, k.rivalKind(), name)
 				time.Sleep(briefLease / 10) // between checks, for more than two leases
 			}
 			s.wantHeld(t, k, name, holder.field, "1")
 			holder.release(t)
-			take(t, d.waiter, k.against(), name).release(t)
+			take(t, d.waiter, k.rivalKind(), name).release(t)
 			t.Logf("%d attempts refused", tries)
 		})
 	}
@@ -48,10 +48,10 @@ func forcedByJava(t *testing.T, s *site, k kind) {
 		t.Fatal(err)
 	}
 	forced := time.Now()
-	if !s.java.Thread(t).Lock(k.forces(), k.names(name)[0]).ForceUnlock().True() {
+	if !s.java.Thread(t).Lock(k.forceKind(), k.names(name)[0]).ForceUnlock().True() {
 		t.Error("forceUnlock of a lock that Go holds: got false")
 	}
-	rival := k.against()
+	rival := k.rivalKind()
 	grants := javaParty{s.java}.ask(t, rival, name)
 	awaitEnd(t, ctx, core.ErrLost)
 	if took := time.Since(forced); took > noticeWithin {
@@ -65,8 +65,8 @@ func forcedByJava(t *testing.T, s *site, k kind) {
 	next.release(t)
 }
 
-// forces returns the kind with which Java releases a key of the lock by force.
-func (k kind) forces() interop.Kind {
+// forceKind returns the kind with which Java releases a key of the lock by force.
+func (k kind) forceKind() interop.Kind {
 	if k.keys != nil {
 		return interop.Lock
 	}
@@ -81,10 +81,10 @@ func forcedByGo(t *testing.T, s *site, k kind) {
 	if was, err := k.lock(own.locks, name).ForceRelease(t.Context()); !was || err != nil {
 		t.Errorf("ForceRelease of a lock that Java holds: got %t, %v", was, err)
 	}
-	next := take(t, own, k.against(), name)
+	next := take(t, own, k.rivalKind(), name)
 	_, err := holder.free(t)
 	wantNotHeld(t, err)
-	s.wantHeld(t, k.against(), name, next.field, "1")
+	s.wantHeld(t, k.rivalKind(), name, next.field, "1")
 	next.release(t)
 	take(t, java, k, name).release(t)
 }
@@ -95,8 +95,8 @@ func evictedByGo(t *testing.T, s *site, k kind) {
 	java, locks := javaParty{s.java}, s.locks(t)
 	name := unique("evicted")
 	holder := take(t, java, k, name)
-	waiter := java.ask(t, k.against(), name)
-	java.awaits(t, s, k.against(), name)
+	waiter := java.ask(t, k.rivalKind(), name)
+	java.awaits(t, s, k.rivalKind(), name)
 	key := k.names(name)[0]
 	seen, err := locks.Evict(t.Context(), key, "0e6b1a52-1a3c-4d65-9c53-8d4c8a0b7f11:1")
 	if !errors.Is(err, core.ErrNotHeld) || len(seen.Holders) != 1 || !strings.HasPrefix(seen.Holders[0].Field, holder.field) {
@@ -113,7 +113,7 @@ func evictedByGo(t *testing.T, s *site, k kind) {
 	}
 	_, err = holder.free(t)
 	wantNotHeld(t, err)
-	s.wantHeld(t, k.against(), name, next.field, "1")
+	s.wantHeld(t, k.rivalKind(), name, next.field, "1")
 	next.release(t)
 }
 
@@ -157,16 +157,16 @@ func reenteredByGo(t *testing.T, s *site, k kind) {
 		t.Fatal(err)
 	}
 	s.wantHeld(t, k, name, outer.Field(), "2")
-	refused(t, java, k.against(), name)
+	wantRefused(t, java, k.rivalKind(), name)
 	if err := inner.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.wantHeld(t, k, name, outer.Field(), "1")
-	refused(t, java, k.against(), name)
+	wantRefused(t, java, k.rivalKind(), name)
 	if err := outer.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	take(t, java, k.against(), name).release(t)
+	take(t, java, k.rivalKind(), name).release(t)
 	s.wantFree(t, k, name)
 }
 
@@ -177,11 +177,11 @@ func reenteredByJava(t *testing.T, s *site, k kind) {
 	lock.Lock().OK()
 	lock.Lock().OK()
 	s.wantHeld(t, k, name, field, "2")
-	refused(t, own, k.against(), name)
+	wantRefused(t, own, k.rivalKind(), name)
 	lock.Unlock().OK()
 	s.wantHeld(t, k, name, field, "1")
-	refused(t, own, k.against(), name)
+	wantRefused(t, own, k.rivalKind(), name)
 	lock.Unlock().OK()
-	take(t, own, k.against(), name).release(t)
+	take(t, own, k.rivalKind(), name).release(t)
 	s.wantFree(t, k, name)
 }

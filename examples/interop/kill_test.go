@@ -42,8 +42,8 @@ func takeOver(t *testing.T, p party, claims []claim, happens func()) []claim {
 	t.Helper()
 	waits := make([]<-chan grant, len(claims))
 	for i, c := range claims {
-		refused(t, p, c.kind.against(), c.name)
-		waits[i] = p.ask(t, c.kind.against(), c.name)
+		wantRefused(t, p, c.kind.rivalKind(), c.name)
+		waits[i] = p.ask(t, c.kind.rivalKind(), c.name)
 	}
 	gone := time.Now()
 	happens()
@@ -53,7 +53,7 @@ func takeOver(t *testing.T, p party, claims []claim, happens func()) []claim {
 		if took := g.at.Sub(gone); took > goneWithin {
 			t.Errorf("%s: %s got it after %s, want at most %s", c.kind.name, p, took, goneWithin)
 		}
-		taken[i] = claim{c.kind.against(), c.name, g}
+		taken[i] = claim{c.kind.rivalKind(), c.name, g}
 	}
 	return taken
 }
@@ -101,7 +101,7 @@ func goKilled(t *testing.T, s *site) {
 // javaWakes reports whether a thread of Java that waits for a lock looks again when the lease ends, without a message.
 // Before 3.32 a thread in the queue of a fair lock does not, once the lease that it saw when it came was renewed:
 // it gets a negative time, and then waits only for a message.
-func (s *site) javaWakes(k kind) bool { return k.name != "fair" || since(s.version, 3, 32) }
+func (s *site) javaWakes(k kind) bool { return k.name != "fair" || atLeast(s.version, 3, 32) }
 
 // startHolder starts a process of Go that acquires locks, given by kind: "read=name". The process may be killed before
 // the end of the test.

@@ -71,8 +71,8 @@ func (k kind) names(name string) []string {
 // runsOn reports whether the kind is tested in a topology.
 func (k kind) runsOn(topology string) bool { return topology != sentinel || k.sentinel }
 
-// against returns the kind with which callers wait for a holder of this kind.
-func (k kind) against() kind {
+// rivalKind returns the kind with which callers wait for a holder of this kind.
+func (k kind) rivalKind() kind {
 	if k.rival == "" {
 		return k
 	}

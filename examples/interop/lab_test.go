@@ -219,7 +219,7 @@ func holdForEver() {
 	for word := range strings.FieldsSeq(os.Getenv(holderEnv)) {
 		name, lock, _ := strings.Cut(word, "=")
 		if err == nil {
-			_, _, err = ofChild(name)(locks, lock).Acquire(context.Background(), core.WaitTime(0))
+			_, _, err = lockInChild(name)(locks, lock).Acquire(context.Background(), core.WaitTime(0))
 		}
 	}
 	for word := range strings.FieldsSeq(os.Getenv(waiterEnv)) {
@@ -239,8 +239,8 @@ func holdForEver() {
 	os.Exit(1)
 }
 
-// ofChild returns the lock of a kind, or the only permit of a semaphore.
-func ofChild(name string) func(locks *core.Client, name string) core.Lock {
+// lockInChild returns the lock of a kind, or the only permit of a semaphore.
+func lockInChild(name string) func(locks *core.Client, name string) core.Lock {
 	if name == "permit" {
 		return func(locks *core.Client, name string) core.Lock { return locks.Semaphore(name, 1).Lock }
 	}

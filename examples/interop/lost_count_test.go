@@ -94,12 +94,12 @@ func lostRenewals(t *testing.T, s *site, k kind) {
 				eventually(t, "a renewal", func() bool { return lost.Hits() == 1 })
 			}
 			for time.Now().Before(end) {
-				refused(t, holds.waiter, k.against(), name)
+				wantRefused(t, holds.waiter, k.rivalKind(), name)
 				time.Sleep(briefLease / 10) // before the next look, up to a bound
 			}
 			s.wantHeld(t, k, name, holder.field, "1")
 			holder.release(t)
-			take(t, holds.waiter, k.against(), name).release(t)
+			take(t, holds.waiter, k.rivalKind(), name).release(t)
 			s.wantFree(t, k, name)
 		})
 	}

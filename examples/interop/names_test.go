@@ -50,7 +50,7 @@ func namesMeet(t *testing.T, s *site, k kind) {
 
 // mapsFairQueues reports whether a version of Redisson derives the queue of a fair lock from the mapped name. Earlier
 // versions derive it from the name itself.
-func mapsFairQueues(version string) bool { return since(version, 3, 52) }
+func mapsFairQueues(version string) bool { return atLeast(version, 3, 52) }
 
 // meet lets one side wait for a lock of the other side. Some versions of Redisson sometimes miss a message.
 // They may miss one, but not two in a row.
@@ -68,14 +68,14 @@ func meet(t *testing.T, s *site, k kind, d direction, prefix, name string) {
 
 // missesMessages reports whether waiters of a version of Redisson miss messages. The release notes of 3.28.0 list this as
 // fixed. It also happens between two clients of Redisson.
-func missesMessages(version string) bool { return !since(version, 3, 28) }
+func missesMessages(version string) bool { return !atLeast(version, 3, 28) }
 
 func meetOnce(t *testing.T, s *site, k kind, d direction, prefix, name string) time.Duration {
 	t.Helper()
-	rival := k.against()
+	rival := k.rivalKind()
 	holder := take(t, d.holder, k, name)
 	s.wantHeld(t, k.mapped(prefix), name, holder.field, "1")
-	refused(t, d.waiter, rival, name)
+	wantRefused(t, d.waiter, rival, name)
 	grants := d.waiter.ask(t, rival, name)
 	d.waiter.awaits(t, s, rival.mapped(prefix), name)
 	released := holder.release(t)

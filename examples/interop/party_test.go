@@ -69,8 +69,8 @@ func received(t *testing.T, grants <-chan grant, what string) grant {
 	return grant{}
 }
 
-// refused checks that a party does not get the lock in one attempt.
-func refused(t *testing.T, p party, k kind, name string) {
+// wantRefused checks that a party does not get the lock in one attempt.
+func wantRefused(t *testing.T, p party, k kind, name string) {
 	t.Helper()
 	if _, got := p.try(t, k, name); got {
 		t.Fatalf("%s got %s, which another caller holds", p, name)

@@ -25,10 +25,10 @@ var pubSubModes = []struct {
 }
 
 // hasPubSubModes reports whether a version of Redisson has the setting shardedSubscriptionMode.
-func hasPubSubModes(version string) bool { return since(version, 3, 29) }
+func hasPubSubModes(version string) bool { return atLeast(version, 3, 29) }
 
-// since reports whether a version of Redisson is the given one or later.
-func since(version string, major, minor int) bool {
+// atLeast reports whether a version of Redisson is the given one or later.
+func atLeast(version string, major, minor int) bool {
 	words := strings.SplitN(version, ".", 3)
 	thisMajor, _ := strconv.Atoi(words[0])
 	thisMinor, _ := strconv.Atoi(words[1])

@@ -49,8 +49,8 @@ func readersOfBoth(t *testing.T, s *site) {
 				if took := w.at.Sub(released); took > wokenWithin {
 					t.Errorf("waited %s after the last reader, want at most %s", took, wokenWithin)
 				}
-				refused(t, parties["Go"], read, name)
-				refused(t, parties["Java"], read, name)
+				wantRefused(t, parties["Go"], read, name)
+				wantRefused(t, parties["Java"], read, name)
 				w.release(t)
 				s.wantFree(t, write, name)
 			})
@@ -150,7 +150,7 @@ func javaDowngrades(t *testing.T, s *site) {
 	write, read := thread.Lock(interop.Write, name), thread.Lock(interop.Read, name)
 	write.Lock().OK()
 	read.Lock().OK()
-	refused(t, own, kindOf("read"), name)
+	wantRefused(t, own, kindOf("read"), name)
 	reads := own.ask(t, kindOf("read"), name)
 	own.awaits(t, s, kindOf("read"), name)
 	released := write.Unlock().OK().From
@@ -208,7 +208,7 @@ func readersAndWriters(t *testing.T, s *site) {
 		})
 	}
 	running.Wait()
-	t.Logf("4 readers and 3 writers, %d turns each: %s; %d readers had company",
+	t.Logf("4 readers and 3 writers, %d turns each: %s; %d reads overlapped",
 		turns, time.Since(began).Round(time.Millisecond), together.Load())
 	s.wantFree(t, kindOf("write"), name)
 }
@@ -231,10 +231,10 @@ func javaReadsSeveral(t *testing.T, s *site) {
 			t.Fatal(err)
 		}
 		lost += 1 - len(keys)
-		refused(t, own, write, name)
+		wantRefused(t, own, write, name)
 		take(t, own, read, name).release(t)
-		refused(t, javaParty{s.java}, write, name)
-		refused(t, own, write, name)
+		wantRefused(t, javaParty{s.java}, write, name)
+		wantRefused(t, own, write, name)
 	}
 	t.Logf("%d of %d readers without their timeout keys", lost, len(names))
 	for _, g := range held {

@@ -20,10 +20,10 @@ func BenchmarkSharedWithRedisson(b *testing.B) {
 	for _, roundTrip := range []time.Duration{0, time.Millisecond} {
 		b.Run(fmt.Sprintf("%s away", roundTrip), func(b *testing.B) {
 			addrs := []string{farAway(b, redisserver.Start(b).Addr(), roundTrip)}
-			p := &pit{goes: []loader{newGoLoader(b, addrs)}, javas: []loader{newJavaLoader(b, classPath, addrs)}, lasts: 3 * loadTime}
+			p := &loaders{goes: []loader{newGoLoader(b, addrs)}, javas: []loader{newJavaLoader(b, classPath, addrs)}, duration: 3 * loadTime}
 			warmUp := 3 * warmUpTime
 			if testing.Short() {
-				p.lasts, warmUp = loadTime/10, loadTime/10
+				p.duration, warmUp = loadTime/10, loadTime/10
 			}
 			p.run(p.javas, "reentrant", sharing, warmUp)
 			r := rivalry{kind: "reentrant", situation: sharing}
@@ -42,11 +42,11 @@ func BenchmarkSharedWithRedisson(b *testing.B) {
 var sharing = situation{name: "8 callers", processes: 1, callers: 8, keys: 1}
 
 // share lets both sides compete for the same key at the same time.
-func (p *pit) share() round {
-	l := p.load("reentrant", sharing, p.lasts)
+func (p *loaders) share() round {
+	l := p.load("reentrant", sharing, p.duration)
 	ours, theirs := p.goes[0].start(l), p.javas[0].start(l)
 	our, their := ours(), theirs()
-	return round{ours: our.outcome(p.lasts), theirs: their.outcome(p.lasts)}
+	return round{ours: our.outcome(p.duration), theirs: their.outcome(p.duration)}
 }
 
 func (one round) total() float64 { return one.ours.rate + one.theirs.rate }

@@ -65,7 +65,7 @@ func tokensIncrease(t *testing.T, s *site, _ kind) {
 				step.ends(t, free)
 			}
 		}
-		for _, token := range handedOver(t, java, own) {
+		for _, token := range handOverTokens(t, java, own) {
 			if token <= last {
 				t.Errorf("round %d, handed over: got token %d after %d", round+1, token, last)
 			}
@@ -108,9 +108,9 @@ func goTokens(locks *core.Client, name string) tokenHolder {
 	}}
 }
 
-// handedOver returns the tokens of callers of both sides that wait at the same time, in the order in which they get the
+// handOverTokens returns the tokens of callers of both sides that wait at the same time, in the order in which they get the
 // lock. The callers of Go share a client and pass the lock on.
-func handedOver(t *testing.T, sides ...tokenHolder) (tokens []int64) {
+func handOverTokens(t *testing.T, sides ...tokenHolder) (tokens []int64) {
 	t.Helper()
 	const callers = 4 // of each
 	var mu sync.Mutex

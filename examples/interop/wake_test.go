@@ -11,7 +11,7 @@ import (
 // a busy machine. The tests print the times.
 const (
 	wokenWithin    = 2 * time.Second        // the limit for a single wait
-	lateOnes       = 2                      // the allowed number of waiters that were not woken: Redisson sometimes misses a message, mostly before 3.28
+	maxLate        = 2                      // the allowed number of waiters that were not woken: Redisson sometimes misses a message, mostly before 3.28
 	usuallyWithin  = 250 * time.Millisecond // the limit for the median
 	handOverRounds = 20                     // the number of measured rounds
 	warmUpRounds   = 15                     // rounds before that, in which Java loads its classes
@@ -26,8 +26,8 @@ func wokenByMessage(t *testing.T, s *site, k kind) {
 		if p50 > usuallyWithin {
 			t.Errorf("%s: half of the waiters waited %s or longer after the release, want %s: no message woke them", d, p50, usuallyWithin)
 		}
-		if late > lateOnes {
-			t.Errorf("%s: %d waited longer than %s after the release, want at most %d", d, late, wokenWithin, lateOnes)
+		if late > maxLate {
+			t.Errorf("%s: %d waited longer than %s after the release, want at most %d", d, late, wokenWithin, maxLate)
 		}
 	}
 	wakeUps(t, s, k, direction{javaParty{s.java}, javaParty{s.java}})
@@ -37,15 +37,15 @@ func wokenByMessage(t *testing.T, s *site, k kind) {
 // wakeUps measures hand-overs of a kind in a direction.
 func wakeUps(t *testing.T, s *site, k kind, d direction) (p50 time.Duration, late int) {
 	t.Helper()
-	return spread(t, s, d.String(), k.name, func() time.Duration { return handOver(t, s, k, d, unique("wake")) })
+	return measureRounds(t, s, d.String(), k.name, func() time.Duration { return handOver(t, s, k, d, unique("wake")) })
 }
 
-// spread prints how long rounds take. It returns the median and the number of late rounds, and ends early if too many are
+// measureRounds prints how long rounds take. It returns the median and the number of late rounds, and ends early if too many are
 // late.
-func spread(t *testing.T, s *site, what, kind string, round func() time.Duration) (p50 time.Duration, late int) {
+func measureRounds(t *testing.T, s *site, what, kind string, round func() time.Duration) (p50 time.Duration, late int) {
 	t.Helper()
 	var times []time.Duration
-	for i := 0; i < warmUpRounds+handOverRounds && late <= lateOnes; i++ {
+	for i := 0; i < warmUpRounds+handOverRounds && late <= maxLate; i++ {
 		took := round()
 		if took > wokenWithin {
 			late++
@@ -65,8 +65,8 @@ func spread(t *testing.T, s *site, what, kind string, round func() time.Duration
 func handOver(t *testing.T, s *site, k kind, d direction, name string) time.Duration {
 	t.Helper()
 	holder := take(t, d.holder, k, name)
-	grants := d.waiter.ask(t, k.against(), name)
-	d.waiter.awaits(t, s, k.against(), name)
+	grants := d.waiter.ask(t, k.rivalKind(), name)
+	d.waiter.awaits(t, s, k.rivalKind(), name)
 	released := holder.release(t)
 	waiter := received(t, grants, d.String())
 	if waiter.at.Before(released) {

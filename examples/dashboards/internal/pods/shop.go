@@ -1,5 +1,5 @@
-// Package pods runs a shop with several instances ("pods") in one process, and causes the troubles that the
-// dashboard shows. locks.yaml contains the rules, load.go the customers and trouble.go the troubles.
+// Package pods runs a shop with several instances ("pods") in one process, and causes the problems that the
+// dashboard shows. locks.yaml contains the rules, load.go the customers and problem.go the problems.
 package pods
 
 import (

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// between is the time between two troubles.
+// between is the time between two problems.
 const between = 20 * time.Second
 
-// trouble is a problem that the dashboard and an alert show.
-type trouble struct {
+// problem is an incident that the dashboard and an alert show.
+type problem struct {
 	name  string
 	begin func(context.Context) error
-	end   func(context.Context) error // nil if the trouble ends by itself
+	end   func(context.Context) error // nil if the problem ends by itself
 }
 
-func (d *demo) troubles() []trouble {
-	return []trouble{
+func (d *demo) problems() []problem {
+	return []problem{
 		{"a lock is lost: its key is deleted", d.shop.LoseLock, nil},
 		{"a Hold is never released", d.shop.Leak, nil},
 		{
@@ -35,19 +35,19 @@ func (d *demo) troubles() []trouble {
 	}
 }
 
-// live simulates customers and, unless the demo is calm, causes troubles, until ctx is done.
+// live simulates customers and, unless the demo is calm, causes problems, until ctx is done.
 func (d *demo) live(ctx context.Context, calm bool) {
 	var running sync.WaitGroup
 	running.Go(func() { d.shop.Load(ctx) })
 	if !calm {
-		running.Go(func() { d.trouble(ctx) })
+		running.Go(func() { d.causeProblems(ctx) })
 	}
 	running.Wait()
 }
 
-func (d *demo) trouble(ctx context.Context) {
+func (d *demo) causeProblems(ctx context.Context) {
 	for {
-		for _, t := range d.troubles() {
+		for _, t := range d.problems() {
 			if !d.sleep(ctx, between) {
 				return
 			}
@@ -63,7 +63,7 @@ func (d *demo) trouble(ctx context.Context) {
 	}
 }
 
-// announce prints a trouble and calls do, which causes or ends the trouble.
+// announce prints the name of a problem and calls do, which causes or ends the problem.
 func (d *demo) announce(ctx context.Context, what string, do func(context.Context) error) {
 	fmt.Fprintf(d.out, "\n--- %s\n", what)
 	if err := do(ctx); err != nil && ctx.Err() == nil {
