@@ -7,7 +7,7 @@ import (
 
 const mutexFloor = "mutex"
 
-// mutex returns the floor for turns on one key, which have no cost except the work. All callers are in one
+// mutex returns the floor for turns on one key: the turns cost nothing except the work. All callers are in one
 // process and share a [sync.Mutex].
 func mutex() contender {
 	return contender{name: mutexFloor, open: func(string, int) (Locker, error) { return &mutexLocker{}, nil }}

@@ -70,7 +70,7 @@ func parseFlags() (flags, error) {
 	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated: their names, or the beginning of names up to a dash: "+strings.Join(names(scenarios()), ","))
 	flag.StringVar(&f.before, "before", "", "another build of this program, whose Interlock is measured as the contender \""+beforeName+"\"")
 	flag.StringVar(&f.profiles, "cpuprofile", "", "existing folder to which each worker process writes a CPU profile")
-	flag.DurationVar(&f.proxy, "proxy", 0, "do not measure: run a proxy to -redis with this round trip, print its address, and end with the standard input")
+	flag.DurationVar(&f.proxy, "proxy", 0, "do not measure: run a proxy to -redis with this round trip, print its address, and exit when the standard input is closed")
 	flag.Parse()
 	if f.quick {
 		f.rounds = 1

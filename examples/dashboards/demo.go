@@ -26,8 +26,8 @@ import (
 // job is the name of the service in Prometheus.
 const job = "shop"
 
-// shown is the length of the time range of the picture.
-const shown = 5 * time.Minute
+// pictureRange is the length of the time range of the picture.
+const pictureRange = 5 * time.Minute
 
 // demo holds everything that runs.
 type demo struct {
@@ -109,7 +109,7 @@ func (d *demo) serve() error {
 
 // svg draws the dashboard for the last minutes.
 func (d *demo) svg(ctx context.Context) (string, error) {
-	over := min(time.Since(d.began), shown)
+	over := min(time.Since(d.began), pictureRange)
 	from := time.Now().Add(-over)
 	return draw.Board(ctx, board.Rows(), func(ctx context.Context, expr string) (model.Matrix, error) {
 		return d.prom.Range(ctx, expr, from)

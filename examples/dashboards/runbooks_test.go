@@ -15,7 +15,7 @@ import (
 )
 
 // The commands in the runbooks that free a lock with redis-cli alone free the lock. They wake a waiter before
-// it would look by itself, for a fair lock the head of the queue.
+// its next attempt. For a fair lock this waiter is the head of the queue.
 func TestRunbooks_FreeALock(t *testing.T) {
 	requirePrograms(t, "redis-server", "redis-cli")
 	server, err := backend.Open(t.Context(), "")

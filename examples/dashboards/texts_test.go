@@ -82,7 +82,6 @@ func TestTexts_ShowAllMetrics(t *testing.T) {
 	}
 }
 
-// dashboard.json is the output of package board.
 // A quantile of a histogram is at most its largest bucket, so the alert on wait times compares with that number.
 func TestRules_LargestBucket(t *testing.T) {
 	t.Parallel()
@@ -94,6 +93,7 @@ func TestRules_LargestBucket(t *testing.T) {
 	}
 }
 
+// dashboard.json is the output of package board.
 func TestDashboard_IsGenerated(t *testing.T) {
 	t.Parallel()
 	text, err := board.JSON()

@@ -72,14 +72,14 @@ func post(path string) call {
 func payRPC(ctx context.Context, c *client, subject string) (string, error) {
 	var header metadata.MD
 	_, err := c.orders.Pay(ctx, &orderspb.PayRequest{OrderId: subject}, grpc.Header(&header))
-	return answered(header, err)
+	return rpcAnswer(header, err)
 }
 
 func shipRPC(ctx context.Context, c *client, subject string) (string, error) {
 	var header metadata.MD
 	req := &orderspb.ShipRequest{OrderId: subject, Address: &orderspb.Address{Country: "NO"}}
 	_, err := c.orders.Ship(ctx, req, grpc.Header(&header))
-	return answered(header, err)
+	return rpcAnswer(header, err)
 }
 
 // followRPC reads the stream to its end.
@@ -91,7 +91,7 @@ func followRPC(ctx context.Context, c *client, subject string) (string, error) {
 	if err == io.EOF { //nolint:errorlint // the end of a stream is never wrapped
 		err = nil
 	}
-	return answered(nil, err)
+	return rpcAnswer(nil, err)
 }
 
 // closeDay calls the function, which has no route or method.
@@ -103,9 +103,9 @@ func closeDay(ctx context.Context, c *client, subject string) (string, error) {
 	return report.Text, err
 }
 
-// answered returns the answer of a method: OK, or ABORTED if a lock was taken. Any
+// rpcAnswer returns the answer of a method: OK, or ABORTED if a lock was taken. Any
 // other status is an error.
-func answered(header metadata.MD, err error) (string, error) {
+func rpcAnswer(header metadata.MD, err error) (string, error) {
 	switch status.Code(err) {
 	case codes.OK:
 		return words("OK", header.Get(failpolicy.StatusHeader)...), nil

@@ -37,7 +37,7 @@ func (d *demo) collide(ctx context.Context, subject string, first, second call) 
 
 // meet calls the endpoint a second time while the handler of the first caller works.
 func (d *demo) meet(ctx context.Context, subject string, second call) (c collision) {
-	if c.locks, c.err = d.held(ctx); c.err != nil {
+	if c.locks, c.err = d.readLocks(ctx); c.err != nil {
 		return c
 	}
 	began := time.Now()

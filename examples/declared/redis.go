@@ -44,8 +44,8 @@ func openBackend(url string) (*backend, error) {
 	}, nil
 }
 
-// held returns the locks in Redis, each key with its holder and count, except the locks of the traffic.
-func (d *demo) held(ctx context.Context) (map[string]string, error) {
+// readLocks returns the locks in Redis, each key with its holder and count, except the locks of the traffic.
+func (d *demo) readLocks(ctx context.Context) (map[string]string, error) {
 	locks := map[string]string{}
 	keys := d.redis.Scan(ctx, 0, d.backend.prefix+"*", 1000).Iterator()
 	for keys.Next(ctx) {

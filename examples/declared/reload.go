@@ -15,7 +15,7 @@ const callsAfterReload = 40
 // returns an error if the service refuses the file.
 func (d *demo) reload(ctx context.Context, text string, by publish) error {
 	old, began := d.service.Rules(), time.Now()
-	if err := d.take(ctx, text, by); err != nil {
+	if err := d.publishAccepted(ctx, text, by); err != nil {
 		return err
 	}
 	d.out.linef("in force after %s", milliseconds(time.Since(began)))
@@ -37,11 +37,11 @@ func (d *demo) restore(ctx context.Context) error {
 	if d.file.current == d.file.original {
 		return nil
 	}
-	return d.take(ctx, d.file.original, byRename)
+	return d.publishAccepted(ctx, d.file.original, byRename)
 }
 
-// take publishes a rule file that the service must apply.
-func (d *demo) take(ctx context.Context, text string, by publish) error {
+// publishAccepted publishes a rule file that the service must apply.
+func (d *demo) publishAccepted(ctx context.Context, text string, by publish) error {
 	refused, err := d.file.put(ctx, text, by)
 	if refused != nil {
 		return fmt.Errorf("the file was refused: %w", refused)
@@ -49,9 +49,9 @@ func (d *demo) take(ctx context.Context, text string, by publish) error {
 	return err
 }
 
-// refused publishes a file that the service must refuse. It returns an error if the
+// publishRefused publishes a file that the service must refuse. It returns an error if the
 // service applies the file, or if the rules in force change.
-func (d *demo) refused(ctx context.Context, text string) (message string, err error) {
+func (d *demo) publishRefused(ctx context.Context, text string) (message string, err error) {
 	old := d.service.Rules()
 	refused, err := d.file.put(ctx, text, byRename)
 	switch {

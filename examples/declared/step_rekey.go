@@ -18,7 +18,7 @@ func rekey(ctx context.Context, d *demo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	message, err := d.refused(ctx, next)
+	message, err := d.publishRefused(ctx, next)
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,7 @@ import (
 
 // killSwitch lets every handler run without its lock while the file has the switch.
 func killSwitch(ctx context.Context, d *demo) (string, error) {
-	answers, during, err := d.switched(ctx, "disabled: true\n")
+	answers, during, err := d.callWith(ctx, "disabled: true\n")
 	if err == nil && during.Unlocked != aspect.UnlockedDisabled {
 		err = fmt.Errorf("the handler ran unlocked because of %q, want %q", during.Unlocked, aspect.UnlockedDisabled)
 	}
@@ -20,16 +20,16 @@ func killSwitch(ctx context.Context, d *demo) (string, error) {
 
 // dryRun also lets handlers run unlocked, but counts what would have happened.
 func dryRun(ctx context.Context, d *demo) (string, error) {
-	answers, during, err := d.switched(ctx, "dry_run: true\n")
+	answers, during, err := d.callWith(ctx, "dry_run: true\n")
 	if err == nil && (!during.DryRun || during.Cause != failpolicy.Busy) {
 		err = fmt.Errorf("dry run %t with cause %q was counted, want one with cause busy", during.DryRun, during.Cause)
 	}
 	return fmt.Sprintf("%s, %s (%s counted), %s", answers[0], answers[1], during.Cause, answers[2]), err
 }
 
-// switched calls a route whose lock is taken: before a setting is in the file, while it is
+// callWith calls a route whose lock is taken: before a setting is in the file, while it is
 // there, and afterwards. It returns the observed decision about the second call.
-func (d *demo) switched(ctx context.Context, setting string) (answers [3]string, during aspect.Decision, err error) {
+func (d *demo) callWith(ctx context.Context, setting string) (answers [3]string, during aspect.Decision, err error) {
 	err = d.whileTaken(ctx, "admin:/admin/reindex", func() (err error) {
 		for i, text := range []string{"", setting + d.file.original, d.file.original} {
 			if text != "" {

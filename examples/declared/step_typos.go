@@ -24,7 +24,7 @@ func reloadTypos(ctx context.Context, d *demo) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		message, err := d.refused(ctx, text)
+		message, err := d.publishRefused(ctx, text)
 		if err != nil {
 			return "", fmt.Errorf("a typo in %s: %w", m.what, err)
 		}

@@ -94,12 +94,12 @@ func demonstrate(ctx context.Context, s settings, rdb *redis.Client) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, shut(locks)) }()
+	defer func() { err = errors.Join(err, closeClient(locks)) }()
 	elsewhere, err := core.New(rdb, core.WithPrefix("livepage:")) // stands for another process
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, shut(elsewhere)) }()
+	defer func() { err = errors.Join(err, closeClient(elsewhere)) }()
 
 	handler, err := newHandler(page, locks, s.password)
 	if err != nil {
@@ -148,8 +148,8 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, l *
 	return nil
 }
 
-// shut closes a client. Handlers that hold a lock have a second to return.
-func shut(locks *core.Client) error {
+// closeClient closes a client. Handlers that hold a lock have a second to return.
+func closeClient(locks *core.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := locks.Close(ctx); err != nil && !errors.Is(err, core.ErrClosed) {

@@ -27,13 +27,13 @@ type outage interface {
 
 func openBackend(url string) (*backend, error) {
 	if url == "" {
-		return embedded()
+		return startEmbedded()
 	}
-	return viaRelay(url)
+	return openThroughRelay(url)
 }
 
-// embedded starts a Redis inside this process.
-func embedded() (*backend, error) {
+// startEmbedded starts a Redis inside this process.
+func startEmbedded() (*backend, error) {
 	server, err := redistest.Start()
 	if err != nil {
 		return nil, err
@@ -48,9 +48,9 @@ func embedded() (*backend, error) {
 	}, nil
 }
 
-// viaRelay uses an existing Redis through a relay that can cut connections. Keys have a separate
+// openThroughRelay uses an existing Redis through a relay that can cut connections. Keys have a separate
 // prefix, so that no keys of other programs are touched.
-func viaRelay(url string) (*backend, error) {
+func openThroughRelay(url string) (*backend, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, errors.New("-redis: not a valid URL (go-redis would quote its password): write redis://[user:password@]host:port/db")

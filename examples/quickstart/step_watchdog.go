@@ -62,15 +62,15 @@ func (d *demo) watch(ctx context.Context, item string, first lockState, done <-c
 			return held, err
 		}
 		if !s.sameHolder(first) {
-			return held, justDone(done)
+			return held, checkDone(done)
 		}
 		held = time.Since(began)
 		d.out.linef("after %.1f s: held by %s, %d ms left", held.Seconds(), s.holders(), s.ttl.Milliseconds())
 	}
 }
 
-// justDone returns nil if work whose lock was released is done or is about to answer.
-func justDone(done <-chan struct{}) error {
+// checkDone returns nil if work whose lock was released is done or is about to answer.
+func checkDone(done <-chan struct{}) error {
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
 	select {

@@ -103,7 +103,7 @@ func TestChi_MatchedMethod(t *testing.T) {
 	wantStatus(t, send(shop, http.MethodHead, "/orders/42"), http.StatusConflict)
 }
 
-// echo's override in Use acts after echo has matched the route.
+// An override in Use acts after echo has matched the route. The guard then refuses the request.
 func TestEcho_MethodOverride(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -118,7 +118,7 @@ func TestEcho_MethodOverride(t *testing.T) {
 			e.Pre(override, routers.EchoRouted)
 			e.Use(guard)
 		}, http.StatusNoContent},
-		"behind what remembers": {func(e *echo.Echo, override, guard echo.MiddlewareFunc) {
+		"after EchoRouted": {func(e *echo.Echo, override, guard echo.MiddlewareFunc) {
 			e.Pre(routers.EchoRouted, override)
 			e.Use(guard)
 		}, http.StatusInternalServerError},

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// played runs the demonstration and returns its spans.
-func played(t *testing.T) []sdktrace.ReadOnlySpan {
+// play runs the demonstration and returns its spans.
+func play(t *testing.T) []sdktrace.ReadOnlySpan {
 	t.Helper()
 	all := &traces{}
 	redis := redistest.New(t)
@@ -76,7 +76,7 @@ func attr(s sdktrace.ReadOnlySpan, name string) string {
 // the holder in the other service. The second order is linked to the hold of the first.
 func TestTrace_OneTree(t *testing.T) {
 	t.Parallel()
-	spans := played(t)
+	spans := play(t)
 	const (
 		call  = "quickstart.v1.Shop/"
 		order = "shop/POST /items/:item/order(shop/lock.acquire shop/lock.hold(" +

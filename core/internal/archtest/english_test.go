@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// stumble is a pattern of text that is hard to read, with advice about what to write instead.
+// stumble is a pattern of text over which readers stumble, with advice about what to write instead.
 type stumble struct {
 	pattern *regexp.Regexp
 	instead string

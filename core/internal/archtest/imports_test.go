@@ -12,7 +12,7 @@ const module = "github.com/interlock-go/interlock/"
 // with the longest matching path prefix. No other part may import telemetry.
 var layers = map[string][]string{
 	"core":                    {"core/internal", "core/internal/missingunit", "core/internal/notify"},
-	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; TestDependencies_OfALockAloneAreFew checks what core links
+	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; TestDependencies_LockAlone checks what core links
 	"core/redistest":          {"core", "core/internal"},
 	"core/ruleset":            {"core/internal/missingunit", "core/internal/notify", "failpolicy"},
 	"core/aspect":             {"core", "core/internal/httpvars", "core/internal/notify", "core/internal/preview", "core/ruleset", "keyexpr", "failpolicy"},
@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	"ginlock":                 {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
 	"grpclock":                {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/protorules", "grpclock/internal/protovars", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
 
-	// Helpers of every layer. They use only the standard library.
+	// Helpers of every layer, which use only the standard library.
 	"core/internal/missingunit": {},
 	"core/internal/notify":      {},
 
@@ -120,7 +120,7 @@ var heavy = map[string][]string{
 	"telemetry":                    {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
 }
 
-func TestDependencies_OfALockAloneAreFew(t *testing.T) {
+func TestDependencies_LockAlone(t *testing.T) {
 	t.Parallel()
 	for path, forbidden := range heavy {
 		t.Run(path, func(t *testing.T) {

@@ -100,7 +100,7 @@ func (l lockOf) everything(t *testing.T, one, other *core.Client, seen *seen) {
 		_, err = lock.State(ctx)
 		ok(t, err)
 	}
-	for _, wait := range []time.Duration{0, 500 * time.Millisecond} { // the lock of a stranger, and a waiter that gives up
+	for _, wait := range []time.Duration{0, 500 * time.Millisecond} { // one attempt, and a waiter that gives up; another client holds the lock
 		_, third, err := l.of(other).Acquire(t.Context(), append(l.opts, core.WaitTime(wait))...)
 		if err == nil {
 			ok(t, third.Release(t.Context())) // a second reader

@@ -155,8 +155,8 @@ func goSources(t *testing.T, folder string) string {
 
 var variable = regexp.MustCompile(`\bINTERLOCK_[A-Z_]+\b`)
 
-// TestReadme_VariablesAreRead checks that the code reads the documented environment variables.
-func TestReadme_VariablesAreRead(t *testing.T) {
+// TestReadme_EnvironmentVariables checks that the code reads the documented environment variables.
+func TestReadme_EnvironmentVariables(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -181,9 +181,9 @@ func TestReadme_VariablesAreRead(t *testing.T) {
 
 var blockOfCode = regexp.MustCompile(`(?m)^//\t`)
 
-// TestReadme_CommentsAreAllKnown requires that every package comment with a block of code is in comments, so
+// TestReadme_CommentsListed requires that every package comment with a block of code is in comments, so
 // that its blocks are compiled. Comments of programs and of internal packages are exempt.
-func TestReadme_CommentsAreAllKnown(t *testing.T) {
+func TestReadme_CommentsListed(t *testing.T) {
 	t.Parallel()
 	known := []string{"core/cmd/interlock"} // its blocks are commands, which have separate tests
 	for _, c := range comments {

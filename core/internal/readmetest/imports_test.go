@@ -9,7 +9,7 @@ import (
 
 // Pages other than README show fragments of code. Each page lists the imports of its fragments once, so that
 // readers need not guess the packages.
-func TestReadme_PagesSayWhatTheirCodeImports(t *testing.T) {
+func TestReadme_PagesListImports(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages {
 		if page == "README.md" {

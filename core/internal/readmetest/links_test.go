@@ -14,9 +14,8 @@ var (
 	notASlug = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// TestReadme_LinksLeadSomewhere checks the links of all Markdown files to files, folders and headings of the
-// repository.
-func TestReadme_LinksLeadSomewhere(t *testing.T) {
+// TestReadme_Links checks the links of all Markdown files to files, folders and headings of the repository.
+func TestReadme_Links(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob(filepath.Join(root, "examples", "*", "*.md"))
 	if err != nil || len(folders) < 8 {

@@ -76,14 +76,14 @@ func (q *Queue) Consume(ctx context.Context, topic string, partition int, handle
 func deliver(ctx context.Context, m *Message, handle func(context.Context, *Message) Result) error {
 	for {
 		err := handle(ctx, m).Err
-		if after := again(err); after == 0 || !pause(ctx, after) {
+		if after := retryDelay(err); after == 0 || !pause(ctx, after) {
 			return err
 		}
 	}
 }
 
-// again returns the time after which a message is retried; 0: never.
-func again(err error) time.Duration {
+// retryDelay returns the time after which a message is retried; 0: never.
+func retryDelay(err error) time.Duration {
 	if refused, ok := errors.AsType[*aspect.RefusedError](err); ok {
 		return refused.RetryAfter
 	}

@@ -64,7 +64,7 @@ func withoutTime() dashboard.DataTransformerConfig {
 
 func (q *Query) target(i int) *prometheus.DataqueryBuilder {
 	return prometheus.NewDataqueryBuilder().
-		Expr(filled(q.Expr)).
+		Expr(fill(q.Expr)).
 		RefId(string(rune('A' + i))).
 		EditorMode(prometheus.QueryEditorModeCode)
 }

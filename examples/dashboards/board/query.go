@@ -36,9 +36,9 @@ func leaseLeft(q, before string) string {
 	return before + "histogram_quantile(" + q + ", sum by (le, distributed_lock_rule) (rate(distributed_lock_lease_remaining_ratio_bucket{RULE}[$__rate_interval])))"
 }
 
-// filled replaces RULE and POD in a query with matchers for the dashboard's variables: RULE selects service, pod
+// fill replaces RULE and POD in a query with matchers for the dashboard's variables: RULE selects service, pod
 // and rule, POD selects service and pod.
-func filled(expr string) string {
+func fill(expr string) string {
 	const pod = `job=~"$job", instance=~"$instance"`
 	return strings.NewReplacer(
 		"{RULE", "{"+pod+`, distributed_lock_rule=~"$rule"`,
@@ -49,7 +49,7 @@ func filled(expr string) string {
 // Exprs returns the queries of a panel as in the dashboard, with Grafana's variables.
 func (p *Panel) Exprs() (exprs []string) {
 	for _, q := range p.Queries {
-		exprs = append(exprs, filled(q.Expr))
+		exprs = append(exprs, fill(q.Expr))
 	}
 	return exprs
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// lastWords is the tick at which the instance that runs the job dies.
-const lastWords = 6
+// deathTick is the tick at which the instance that runs the job dies.
+const deathTick = 6
 
 // together makes all instances tick at once. If a job fails, it returns the instance and the
 // error, and otherwise -1 and nil.

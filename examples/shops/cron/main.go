@@ -70,14 +70,14 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	time.Sleep(interval)
 
 	p.Titlef("the instance that runs the job dies during the job")
-	dead, lost := together(ctx, fleet, lastWords)
-	p.Checkf(dead >= 0 && errors.Is(lost, core.ErrLost), "tick %d: no instance finished; the context of the dead instance's job ended with: %v", lastWords, lost)
+	dead, lost := together(ctx, fleet, deathTick)
+	p.Checkf(dead >= 0 && errors.Is(lost, core.ErrLost), "tick %d: no instance finished; the context of the dead instance's job ended with: %v", deathTick, lost)
 	if dead < 0 {
 		return nil
 	}
 	time.Sleep(interval)
-	_, failed := together(ctx, slices.Delete(fleet, dead, dead+1), lastWords+1)
-	p.Checkf(failed == nil && j.count(lastWords+1) == 1, "tick %d: %d run, by another instance", lastWords+1, j.count(lastWords+1))
+	_, failed := together(ctx, slices.Delete(fleet, dead, dead+1), deathTick+1)
+	p.Checkf(failed == nil && j.count(deathTick+1) == 1, "tick %d: %d run, by another instance", deathTick+1, j.count(deathTick+1))
 	return nil
 }
 
@@ -109,7 +109,7 @@ func start(ctx context.Context, p *proof.Proof, j *journal) (*instance, error) {
 // makeReport does the job. Its context is canceled when the lock is lost, because another instance may run
 // the job from then on.
 func (in *instance) makeReport(ctx context.Context, tick int) (string, error) {
-	if tick == lastWords {
+	if tick == deathTick {
 		in.cut() // Redis gets no more commands from this instance
 		<-ctx.Done()
 		return "", context.Cause(ctx)

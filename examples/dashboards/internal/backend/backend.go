@@ -61,7 +61,7 @@ func running(url string) (*Redis, error) {
 		return nil, errors.New("-redis: want redis://[user:password@]host:port/db, with %25 for % and %2F for / in a password")
 	}
 	return &Redis{
-		URL: fmt.Sprintf("redis://%s/%d", options.Addr, options.DB), About: "running already", options: parsed(url),
+		URL: fmt.Sprintf("redis://%s/%d", options.Addr, options.DB), About: "running already", options: parseOptions(url),
 		stop:  func() error { return ErrNotOurs },
 		start: func(context.Context) error { return ErrNotOurs },
 		close: func() {},
@@ -74,7 +74,7 @@ func embedded() (*Redis, error) {
 		return nil, err
 	}
 	return &Redis{
-		URL: server.URL(), About: "embedded, because redis-server is not on PATH", options: parsed(server.URL()),
+		URL: server.URL(), About: "embedded, because redis-server is not on PATH", options: parseOptions(server.URL()),
 		stop:  func() error { server.Down(); return nil },
 		start: func(context.Context) error { server.Up(); return nil },
 		close: server.Close,
@@ -92,12 +92,12 @@ func process(ctx context.Context, path string) (*Redis, error) {
 	}
 	url := "redis://" + p.addr
 	return &Redis{
-		URL: url, About: path + ", started here", options: parsed(url),
+		URL: url, About: path + ", started here", options: parseOptions(url),
 		stop: p.stop, start: p.start, close: func() { _ = p.stop() }, //nolint:errcheck // the process ends with this one
 	}, nil
 }
 
-func parsed(url string) func() *redis.Options {
+func parseOptions(url string) func() *redis.Options {
 	return func() *redis.Options {
 		options, err := redis.ParseURL(url)
 		if err != nil {

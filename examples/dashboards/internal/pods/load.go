@@ -72,7 +72,7 @@ func (s *Shop) crowds() []crowd {
 			_, _ = shop.Buy(ctx, &shoppb.BuyRequest{Item: "teapot"}) //nolint:errcheck // the metrics show refusals
 		}},
 		{1, 500 * time.Millisecond, func(ctx context.Context, pod, _ int) {
-			s.client.post(ctx, s.pods[pod].webAddr, "/items/"+cellar(pod)+"/count", "{}")
+			s.client.post(ctx, s.pods[pod].webAddr, "/items/"+countedItem(pod)+"/count", "{}")
 		}},
 		{1, 500 * time.Millisecond, web("/exports")},
 		{1, 100 * time.Millisecond, func(ctx context.Context, pod, _ int) {
@@ -93,8 +93,8 @@ func (s *Shop) crowds() []crowd {
 	}
 }
 
-// cellar returns the item whose stock a pod counts for hours.
-func cellar(pod int) string { return fmt.Sprintf("cellar-%d", pod+1) }
+// countedItem returns the item whose stock a pod counts for hours.
+func countedItem(pod int) string { return fmt.Sprintf("cellar-%d", pod+1) }
 
 // Load simulates customers that call the pods until ctx is done. It returns after the last call.
 func (s *Shop) Load(ctx context.Context) {

@@ -15,7 +15,7 @@ import (
 // renewal.
 func (s *Shop) LoseLock(ctx context.Context) error {
 	for {
-		n, err := s.admin.Del(ctx, Prefix+"stock:"+cellar(0)).Result()
+		n, err := s.admin.Del(ctx, Prefix+"stock:"+countedItem(0)).Result()
 		if err != nil {
 			return fmt.Errorf("delete the key of a lock: %w", err)
 		}

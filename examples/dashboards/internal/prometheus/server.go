@@ -22,7 +22,7 @@ import (
 // Interval is the time between two scrapes, and between two evaluations of the rules.
 const Interval = time.Second
 
-// Window is the time with which Quick replaces the minutes in rules.
+// Window is the time range of queries in the rules that Quick returns.
 const Window = 15 * time.Second
 
 // Config configures the server.

@@ -1,10 +1,9 @@
-// Facts prints what the tables of the texts have to say:
+// Facts prints the facts that the tables in the documentation must contain:
 //
 //	go run ./core/internal/readmetest/testdata/facts
 //	go run ./core/internal/readmetest/testdata/facts templates <list
 //
-// The second form reads key templates, one per line, and prints what is wrong with
-// them.
+// The second form reads key templates, one per line, and prints their errors.
 package main
 
 import (
@@ -24,7 +23,7 @@ func main() {
 		fmt.Println("strategy", s)
 	}
 	for _, c := range failpolicy.Causes() {
-		fmt.Println("cause", c, c.Status().HTTP, c.Status().GRPC, asks(c))
+		fmt.Println("cause", c, c.Status().HTTP, c.Status().GRPC, fieldOf(c))
 	}
 	for _, o := range failpolicy.LossChoices() {
 		fmt.Println("loss", o)
@@ -43,13 +42,13 @@ func main() {
 	fmt.Println("default key format:", r.KeyFormat)
 }
 
-// asks returns the field of a rule that sets the strategy for a cause, or "no".
-func asks(c failpolicy.Cause) string {
-	const asked = failpolicy.Skip // what no default is
+// fieldOf returns the field of a rule that sets the strategy for a cause, or "no".
+func fieldOf(c failpolicy.Cause) string {
+	const chosen = failpolicy.Skip // not the default of any cause
 	for field, policy := range map[string]failpolicy.Policy{
-		"OnBusy": {OnBusy: asked}, "OnBackend": {OnBackend: asked}, "OnKey": {OnKey: asked}, "OnOverload": {OnOverload: asked},
+		"OnBusy": {OnBusy: chosen}, "OnBackend": {OnBackend: chosen}, "OnKey": {OnKey: chosen}, "OnOverload": {OnOverload: chosen},
 	} {
-		if policy.Strategy(c) == asked {
+		if policy.Strategy(c) == chosen {
 			return field
 		}
 	}
