@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// contest is a number of callers that all want one key.
+// contest is the part of a match in one process: a number of callers that all want one key.
 type contest struct {
 	by        contender // the contender of the workers that the parent starts
 	Contender string
@@ -155,7 +155,7 @@ func sum(results []caller) tally {
 	return t
 }
 
-// drought returns the longest time between two turns of a process, from the start to the end.
+// drought measures the longest time in which a process has no turn, from the start to the end.
 type drought struct {
 	mu      sync.Mutex
 	last    time.Time

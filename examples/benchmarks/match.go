@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// match is a key that all callers want, in one process or in several.
+// match is a measurement of callers that want one key, in one process or in several.
 type match struct {
 	sides    func(c contender) []side
 	held     time.Duration

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// roundTrips are the distances of Redis, in addition to the loopback.
+// roundTrips are the distances of Redis. 0 is the loopback.
 var roundTrips = []time.Duration{0, 500 * time.Microsecond, time.Millisecond, 5 * time.Millisecond}
 
 // network is a Redis at several distances.

@@ -24,7 +24,7 @@ type table struct {
 	missed  int
 }
 
-// columns returns the contenders that take part in a scenario.
+// columns returns the contenders that take part in any of the scenarios.
 func columns(of []scenario) []contender {
 	all := slices.Insert(allContenders(), 1, contender{name: beforeName})
 	return slices.DeleteFunc(all, func(column contender) bool {

@@ -11,7 +11,7 @@ import (
 // collision is the result of two calls about the same subject. The second call arrives while the
 // handler of the first one works.
 type collision struct {
-	locks         map[string]string // locks in Redis in between: key → holder and count
+	locks         map[string]string // locks in Redis while the first handler works: key → holder and count
 	first, second string            // the answers
 	waited        time.Duration     // how long the second caller waited
 	err           error

@@ -19,7 +19,7 @@ type endpoint struct {
 	answered string   // the answer to the second caller, by the strategy of the rule
 }
 
-func declared() []endpoint {
+func declaredEndpoints() []endpoint {
 	const remind = "/orders/%s/remind?channel=mail"
 	return []endpoint{
 		{"POST /orders/:order/pay", "1001", post("/orders/%s/pay"), []string{"order:1001"}, "200", "409"},
@@ -38,7 +38,7 @@ func declared() []endpoint {
 func callEach(ctx context.Context, d *demo) (string, error) {
 	var wrong []error
 	right := 0
-	for _, e := range declared() {
+	for _, e := range declaredEndpoints() {
 		c, err := d.collide(ctx, e.subject, e.call, e.call)
 		if err == nil {
 			d.showCollision(e, c)

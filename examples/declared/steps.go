@@ -21,7 +21,7 @@ const stepLimit = 20 * time.Second
 
 func steps() []step {
 	list := []step{
-		{"endpoints", "Every endpoint is called twice at the same time", fmt.Sprintf("%d as declared", len(declared())), callEach},
+		{"endpoints", "Every endpoint is called twice at the same time", fmt.Sprintf("%d as declared", len(declaredEndpoints())), callEach},
 		{"overlay", "YAML changes one field of a rule that is in the .proto", "refused before 30 s", overlay},
 		{"none", "none: true takes a route out of a wildcard", "423, and 200 without a lock", leaveOut},
 		{"effective", "A rule in force, and the source of each value", "yaml, proto, profile, default", showEffective},

@@ -30,7 +30,7 @@ func semaphoreShared(t *testing.T, s *site) {
 		}
 		waits <- time.Now()
 	}()
-	goParty{locks}.awaits(t, s, kind{}, name)
+	goParty{locks}.awaitWaiter(t, s, kind{}, name)
 	released := thread.Start("semaphore.release", named(name, "permits", "2")).OK().From
 	wantSoon(t, "Go", released, <-waits)
 	s.wantValue(t, name, "0")
@@ -129,7 +129,7 @@ func permitsShared(t *testing.T, s *site) {
 		}
 		waits <- hold
 	}()
-	goParty{locks}.awaits(t, s, kind{}, name)
+	goParty{locks}.awaitWaiter(t, s, kind{}, name)
 	released := thread.Start("permits.release", named(name, "id", id)).OK().From
 	second := <-waits
 	wantSoon(t, "Go", released, time.Now())
@@ -253,7 +253,7 @@ func latchShared(t *testing.T, s *site) {
 		}
 		opened <- time.Now()
 	}()
-	goParty{locks}.awaits(t, s, kind{}, name)
+	goParty{locks}.awaitWaiter(t, s, kind{}, name)
 	if err := latch.CountDown(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func failover(t *testing.T, s *site) {
 		grants := d.waiter.ask(t, k, name)
 		settle()
 		released := holder.release(t)
-		next := received(t, grants, d.String())
+		next := receive(t, grants, d.String())
 		if took := next.at.Sub(released); took > wokenWithin {
 			t.Errorf("%s: waited %s after the release, want at most %s", d, took, wokenWithin)
 		}

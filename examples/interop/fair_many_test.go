@@ -38,8 +38,8 @@ func fairFifty(t *testing.T, s *site) {
 		len(order), time.Since(began).Round(time.Millisecond), longest.Round(10*time.Microsecond))
 }
 
-// Behind a dead head Redisson alone would wait for fairLockWaitTimeout, which is 5 minutes. The test prints the
-// target and the measured time. The bound leaves room for a busy machine.
+// fairStall is the target for the time in which the lock is free behind a dead head. Redisson alone would wait for 5
+// minutes, its fairLockWaitTimeout. A test fails only above fairStallBound, which leaves room for a busy machine.
 const (
 	fairStall      = 2 * time.Second
 	fairStallBound = 15 * time.Second
@@ -48,22 +48,22 @@ const (
 
 // fairKills queues fifty waiters of five clients in turns, each client in a separate process. Two processes of Go and
 // one of Java are killed at random times while their waiters have turns. All other waiters get their turns, no
-// waiter waits long while the lock is free, and nothing remains. The last waiter is of Go, because behind a dead
-// head of Redisson waiters of Redisson wait for 5 minutes.
+// waiter waits long while the lock is free, and nothing remains. The last waiter is of Go: without it, waiters of
+// Redisson behind a dead head of Redisson would wait for 5 minutes.
 func fairKills(t *testing.T, s *site) {
 	name := unique("fair")
 	java, own := javaParty{s.brief}, goParty{s.locks(t)}
 	jvm := interop.StartJVM(t, s.classPath)
-	mortal := javaParty{s.open(t, jvm, s.briefConfig())}
+	victim := javaParty{s.open(t, jvm, s.briefConfig())}
 	askOne, killOne := startTurns(t, s, "fair="+name)
 	askTwo, killTwo := startTurns(t, s, "fair="+name)
 
 	holder := take(t, own, kindOf("fair"), name)
 	var running sync.WaitGroup
-	live := func(p party, lasts bool) func() {
-		return func() { s.turnIn(t, &running, p, name, lasts) }
+	live := func(p party, survives bool) func() {
+		return func() { s.turnIn(t, &running, p, name, survives) }
 	}
-	asks := []func(){live(java, true), askOne, live(mortal, false), askTwo, live(own, true)}
+	asks := []func(){live(java, true), askOne, live(victim, false), askTwo, live(own, true)}
 	for turn := range fairTurns {
 		order := rand.Perm(fairClients)
 		if turn == fairTurns-1 {
@@ -86,8 +86,8 @@ func fairKills(t *testing.T, s *site) {
 	s.wantFree(t, kindOf("fair"), name)
 }
 
-// turnIn waits for a turn in the background. A waiter that is not killed must get it.
-func (s *site) turnIn(t *testing.T, running *sync.WaitGroup, p party, name string, lasts bool) {
+// turnIn waits for a turn in the background. A waiter that survives must get its turn.
+func (s *site) turnIn(t *testing.T, running *sync.WaitGroup, p party, name string, survives bool) {
 	t.Helper()
 	grants := p.ask(t, kindOf("fair"), name)
 	running.Go(func() {
@@ -100,7 +100,7 @@ func (s *site) turnIn(t *testing.T, running *sync.WaitGroup, p party, name strin
 				time.Sleep(turnTime) // the turn
 				_, err = g.free(t)
 			}
-			if err != nil && lasts {
+			if err != nil && survives {
 				t.Errorf("%s: %v", p, err)
 			}
 		case <-limit.C:
@@ -109,8 +109,9 @@ func (s *site) turnIn(t *testing.T, running *sync.WaitGroup, p party, name strin
 	})
 }
 
-// fairSeen is the observation of a queue: the longest time in which the lock was free while a waiter was in the queue,
-// how often that time was long, and the longest hold, which is the lease if the holder was killed.
+// fairSeen holds the observations of a queue: the longest time in which the lock was free while a waiter was in the
+// queue (free), the number of such times above 100 ms (stalls), and the longest hold (held), which is the lease if the
+// holder was killed.
 type fairSeen struct {
 	free, held time.Duration
 	stalls     int
@@ -128,7 +129,7 @@ func (s *site) watchFair(t *testing.T, name string, happens []func()) fairSeen {
 		at[i] = 8 + rand.IntN(35)
 	}
 	holder, since := "", time.Now()
-	for limit := time.Now().Add(fairPatience); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) { // looks, until a bound
+	for limit := time.Now().Add(fairPatience); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) { // polls, up to a limit
 		queue, now := s.master(name).LRange(t.Context(), fairQueue(name), 0, -1).Val(), time.Now()
 		has := strings.Join(s.master(name).HKeys(t.Context(), name).Val(), " ")
 		if has != holder || len(queue) == 0 {
@@ -185,7 +186,7 @@ func fairAsks(t *testing.T, s *site) {
 			kill()
 			before := quiet.countScripts(t)
 			released := holder.release(t)
-			first := received(t, waits[0], "the waiters behind the dead head")
+			first := receive(t, waits[0], "the waiters behind the dead head")
 			asked, took := quiet.countScripts(t)-before, first.at.Sub(released)
 			t.Logf("%d waiters (%s) behind a dead head sent %d scripts in %s, %.0f per second",
 				waiters, what, asked, took.Round(time.Millisecond), float64(asked)/took.Seconds())
@@ -194,7 +195,7 @@ func fairAsks(t *testing.T, s *site) {
 			}
 			first.release(t)
 			for _, w := range waits[1:] {
-				received(t, w, "the next waiter behind the dead head").release(t)
+				receive(t, w, "the next waiter behind the dead head").release(t)
 			}
 			quiet.wantFree(t, kindOf("fair"), name)
 		})
@@ -228,7 +229,7 @@ func javaAsks(t *testing.T, s *site) {
 	came := time.Now()
 	last := own.ask(t, kindOf("fair"), name)
 	for i, w := range append(waits, last) {
-		g := received(t, w, "the next waiter behind the dead head")
+		g := receive(t, w, "the next waiter behind the dead head")
 		if i == 0 {
 			t.Logf("the first waiter got the lock %s after a caller of Go arrived", g.at.Sub(came).Round(time.Millisecond))
 		}

@@ -36,7 +36,7 @@ func (s *site) inOrder(t *testing.T, name string, holder grant, waits []<-chan g
 	t.Helper()
 	released := holder.release(t)
 	for i, w := range waits {
-		g := received(t, w, "the next waiter")
+		g := receive(t, w, "the next waiter")
 		if left := len(s.queued(t, name)); left != len(waits)-i-1 {
 			t.Errorf("waiter %d got the lock while %d waiters were in the queue, want %d", i+1, left, len(waits)-i-1)
 		}
@@ -64,7 +64,7 @@ func fairHeadDies(t *testing.T, s *site) {
 		waits := s.queueUp(t, name, behind)
 		kill()
 		released := holder.release(t)
-		first := received(t, waits[0], "the waiters behind the dead head")
+		first := receive(t, waits[0], "the waiters behind the dead head")
 		took := first.at.Sub(released)
 		t.Logf("stall behind the dead head: %s", took.Round(time.Millisecond))
 		if took > 2*time.Second {
@@ -72,7 +72,7 @@ func fairHeadDies(t *testing.T, s *site) {
 		}
 		first.release(t)
 		for _, w := range waits[1:] {
-			received(t, w, "the next waiter behind the dead head").release(t)
+			receive(t, w, "the next waiter behind the dead head").release(t)
 		}
 		s.wantFree(t, fair, name)
 	}
@@ -122,13 +122,13 @@ func fairTimesOut(t *testing.T, s *site) {
 		t.Error("Go got the lock, which another caller holds")
 	}
 	eventually(t, "both to have left the queue", func() bool { return len(s.queued(t, name)) == 3 })
-	for _, field := range s.queued(t, name) { // the time that the earlier waiters added is removed with them
+	for _, field := range s.queued(t, name) { // without the time for the waiters that gave up
 		score := s.master(name).ZScore(t.Context(), fairTimeouts(name), field).Val()
 		t.Logf("deadline of %s in %s", field, time.Until(time.UnixMilli(int64(score))).Round(time.Second))
 	}
 	released := holder.release(t)
 	for _, w := range [][]<-chan grant{first, second, third} {
-		g := received(t, w[0], "the next waiter")
+		g := receive(t, w[0], "the next waiter")
 		if took := g.at.Sub(released); took > wokenWithin {
 			t.Errorf("waited %s after the release, want at most %s", took, wokenWithin)
 		}

@@ -48,11 +48,11 @@ func lostRepliesOfGo(t *testing.T, s *site, k kind) {
 	wantRefused(t, java, k.rivalKind(), name)
 
 	grants := java.ask(t, k.rivalKind(), name)
-	java.awaits(t, s, k.rivalKind(), name)
+	java.awaitWaiter(t, s, k.rivalKind(), name)
 	lost = proxy.DropReply(nextScript(k, name))
 	released := holder.release(t)
 	wantHit(t, lost, "release")
-	next := received(t, grants, "Java")
+	next := receive(t, grants, "Java")
 	if took := next.at.Sub(released); took > wokenWithin {
 		t.Errorf("Java waited %s after the release, want at most %s", took, wokenWithin)
 	}
@@ -79,12 +79,12 @@ func lostRepliesOfJava(t *testing.T, s *site, k kind) {
 
 	holder := take(t, java, k, name)
 	grants := own.ask(t, k.rivalKind(), name)
-	own.awaits(t, s, k.rivalKind(), name)
+	own.awaitWaiter(t, s, k.rivalKind(), name)
 	lost := proxy.DropReply(nextScript(k, name))
 	_, err := holder.free(t)
 	wantHit(t, lost, "unlock")
 	t.Logf("the reply of unlock was lost: %v", err)
-	next := received(t, grants, "Go")
+	next := receive(t, grants, "Go")
 	s.wantHeld(t, k.rivalKind(), name, next.field, "1")
 	next.release(t)
 
@@ -112,13 +112,13 @@ func cutOff(t *testing.T, s *site, k kind) {
 		t.Fatal(err)
 	}
 	grants := java.ask(t, k.rivalKind(), name)
-	java.awaits(t, s, k.rivalKind(), name)
+	java.awaitWaiter(t, s, k.rivalKind(), name)
 
 	proxy.BlackHole(true)
 	time.Sleep(50 * time.Millisecond) // an answer on its way extends the deadline once more
 	deadline := time.Now().Add(hold.Remaining())
 	awaitEnd(t, ctx, core.ErrLost)
-	next := received(t, grants, "Java")
+	next := receive(t, grants, "Java")
 	if next.at.Before(deadline) {
 		t.Errorf("Java got the lock %s before the deadline of the holder", deadline.Sub(next.at))
 	}

@@ -108,14 +108,14 @@ func withoutBraces(name string) bool { return !strings.ContainsAny(name, "{}") }
 // gateKeeper is a side that opens and passes a gate.
 type gateKeeper interface {
 	String() string
-	// shuts closes a gate. It returns the function that opens the gate and returns the time at which that began.
-	shuts(t *testing.T, g gate, name string) (open func() time.Time)
-	// passes starts a caller that waits for a gate to open, and returns when it waits. The channel gets the time at
+	// shut closes a gate. It returns the function that opens the gate and returns the time at which that began.
+	shut(t *testing.T, g gate, name string) (open func() time.Time)
+	// pass starts a caller that waits for a gate to open, and returns when it waits. The channel gets the time at
 	// which the caller has passed.
-	passes(t *testing.T, s *site, g gate, name, key string) <-chan grant
+	pass(t *testing.T, s *site, g gate, name, key string) <-chan grant
 }
 
-func (p goParty) shuts(t *testing.T, g gate, name string) (open func() time.Time) {
+func (p goParty) shut(t *testing.T, g gate, name string) (open func() time.Time) {
 	t.Helper()
 	opens, err := g.own(p.locks, name).shut(t.Context())
 	if err != nil {
@@ -130,7 +130,7 @@ func (p goParty) shuts(t *testing.T, g gate, name string) (open func() time.Time
 	}
 }
 
-func (p goParty) passes(t *testing.T, s *site, g gate, name, _ string) <-chan grant {
+func (p goParty) pass(t *testing.T, s *site, g gate, name, _ string) <-chan grant {
 	t.Helper()
 	passed := make(chan grant, 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -141,18 +141,18 @@ func (p goParty) passes(t *testing.T, s *site, g gate, name, _ string) <-chan gr
 		passed <- grant{err: err, at: time.Now()}
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	p.awaits(t, s, kind{}, name)
+	p.awaitWaiter(t, s, kind{}, name)
 	return passed
 }
 
-func (p javaParty) shuts(t *testing.T, g gate, name string) (open func() time.Time) {
+func (p javaParty) shut(t *testing.T, g gate, name string) (open func() time.Time) {
 	t.Helper()
 	at := g.java(p.client.Thread(t), name)
 	value := at.shut()
 	return func() time.Time { return at.open(value).OK().From }
 }
 
-func (p javaParty) passes(t *testing.T, s *site, g gate, name, key string) <-chan grant {
+func (p javaParty) pass(t *testing.T, s *site, g gate, name, key string) <-chan grant {
 	t.Helper()
 	call := g.java(p.client.Thread(t), name).pass()
 	passed := make(chan grant, 1)
@@ -169,11 +169,11 @@ func (p javaParty) passes(t *testing.T, s *site, g gate, name, key string) <-cha
 // passTime returns the time from the call that opens a gate to the return of the waiter.
 func passTime(t *testing.T, s *site, g gate, opener, waiter gateKeeper, name, key string) time.Duration {
 	t.Helper()
-	open := opener.shuts(t, g, name)
-	grants := waiter.passes(t, s, g, name, key)
+	open := opener.shut(t, g, name)
+	grants := waiter.pass(t, s, g, name, key)
 	nothing := len(grants)
 	opened := open()
-	took := received(t, grants, waiter.String()+" to pass "+name).at.Sub(opened)
+	took := receive(t, grants, waiter.String()+" to pass "+name).at.Sub(opened)
 	if nothing != 0 || took < 0 {
 		t.Errorf("%s passed the closed %s", waiter, name)
 	}

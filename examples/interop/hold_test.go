@@ -32,8 +32,8 @@ func renewalKeepsOut(t *testing.T, s *site, k kind) {
 	}
 }
 
-// A forced release is noticed at the next renewal, which comes after a third of the lease. The limit is well before
-// the lease expires.
+// noticeWithin limits the time until a holder notices a forced release. That happens at its next renewal, after a third
+// of the lease. The limit is well before the lease expires.
 const (
 	forcedLease  = 9 * time.Second
 	noticeWithin = 7 * time.Second
@@ -60,7 +60,7 @@ func forcedByJava(t *testing.T, s *site, k kind) {
 	if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) {
 		t.Errorf("Release: got %v, want ErrLost", err)
 	}
-	next := received(t, grants, "Java")
+	next := receive(t, grants, "Java")
 	s.wantHeld(t, rival, name, next.field, "1")
 	next.release(t)
 }
@@ -96,7 +96,7 @@ func evictedByGo(t *testing.T, s *site, k kind) {
 	name := unique("evicted")
 	holder := take(t, java, k, name)
 	waiter := java.ask(t, k.rivalKind(), name)
-	java.awaits(t, s, k.rivalKind(), name)
+	java.awaitWaiter(t, s, k.rivalKind(), name)
 	key := k.names(name)[0]
 	seen, err := locks.Evict(t.Context(), key, "0e6b1a52-1a3c-4d65-9c53-8d4c8a0b7f11:1")
 	if !errors.Is(err, core.ErrNotHeld) || len(seen.Holders) != 1 || !strings.HasPrefix(seen.Holders[0].Field, holder.field) {
@@ -107,7 +107,7 @@ func evictedByGo(t *testing.T, s *site, k kind) {
 	if err != nil || len(was.Holders) != 1 {
 		t.Errorf("Evict of a lock that Java holds: got %+v, %v, want the holder %s", was, err, holder.field)
 	}
-	next := received(t, waiter, "Java")
+	next := receive(t, waiter, "Java")
 	if took := next.at.Sub(evicted); took > noticeWithin {
 		t.Errorf("the waiter got the lock after %s, want at most %s: no message woke it", took, noticeWithin)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/interop"
 )
 
-// The lock of a dead holder expires with its lease. Then waiters get it.
+// goneWithin limits the time until a waiter gets the lock of a dead holder, which expires with its lease.
 const goneWithin = briefLease + 3*time.Second
 
 // claim is a lock of one kind that a test holds together with locks of other kinds.
@@ -49,7 +49,7 @@ func takeOver(t *testing.T, p party, claims []claim, happens func()) []claim {
 	happens()
 	taken := make([]claim, len(claims))
 	for i, c := range claims {
-		g := received(t, waits[i], p.String()+" to have "+c.kind.name+" "+c.name)
+		g := receive(t, waits[i], p.String()+" to have "+c.kind.name+" "+c.name)
 		if took := g.at.Sub(gone); took > goneWithin {
 			t.Errorf("%s: %s got it after %s, want at most %s", c.kind.name, p, took, goneWithin)
 		}
@@ -99,8 +99,8 @@ func goKilled(t *testing.T, s *site) {
 }
 
 // javaWakes reports whether a thread of Java that waits for a lock looks again when the lease ends, without a message.
-// Before 3.32 a thread in the queue of a fair lock does not, once the lease that it saw when it came was renewed:
-// it gets a negative time, and then waits only for a message.
+// Before 3.32 a thread in the queue of a fair lock computes a negative time if the lease that it saw on arrival was
+// renewed. It then waits only for a message.
 func (s *site) javaWakes(k kind) bool { return k.name != "fair" || atLeast(s.version, 3, 32) }
 
 // startHolder starts a process of Go that acquires locks, given by kind: "read=name". The process may be killed before
@@ -130,10 +130,10 @@ func startTurns(t *testing.T, s *site, word string) (ask, kill func()) {
 	}, kill
 }
 
-func startProcess(t *testing.T, s *site, does string, words []string) (kill func(), in io.Writer) {
+func startProcess(t *testing.T, s *site, mode string, words []string) (kill func(), in io.Writer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), does+"="+strings.Join(words, " "),
+	cmd.Env = append(os.Environ(), mode+"="+strings.Join(words, " "),
 		holderModeEnv+"="+s.topology, holderAddrsEnv+"="+strings.Join(s.config.Addrs, ","))
 	input, err := cmd.StdinPipe() // the process ends with it
 	if err != nil {

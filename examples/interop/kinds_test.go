@@ -26,8 +26,8 @@ type kind struct {
 	// waited reports whether a caller waits for a key. Nil: waiters cannot be observed, as for a kind without
 	// messages.
 	waited func(t *testing.T, s *site, key string) bool
-	// rival is the kind that the holder excludes, if it is another kind: a reader excludes writers. It comes after the
-	// holder in every item.
+	// rival is the kind that the holder excludes, if it is another kind: a reader excludes writers. In every item
+	// the rival comes after the holder.
 	rival string
 	// sentinel marks a kind that also runs behind Sentinel.
 	sentinel bool

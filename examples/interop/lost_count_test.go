@@ -66,8 +66,8 @@ func lostRepliesOfCounts(t *testing.T, s *site) {
 	s.wantGone(t, name)
 }
 
-// slowLease leaves Redisson enough time to send a renewal again. Redisson waits for a second or two before
-// that, and counts the time until the next renewal from then.
+// slowLease leaves Redisson enough time to send a renewal again. Redisson waits for a second or two before it
+// does so, and the time until the next renewal begins only then.
 const slowLease = 6 * time.Second
 
 // lostRenewals loses replies of renewals of a holder, two of Go and one of Java. The holder still excludes the other

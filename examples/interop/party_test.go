@@ -17,9 +17,9 @@ type party interface {
 	String() string
 	// ask starts to wait for a lock. The channel receives a grant with the lock or an error.
 	ask(t *testing.T, k kind, name string) <-chan grant
-	// awaits returns when a caller that asked for the lock waits for it between two attempts. The caller must be the
+	// awaitWaiter returns when a caller that asked for the lock waits for it between two attempts. The caller must be the
 	// first of its side that waits for this key.
-	awaits(t *testing.T, s *site, k kind, name string)
+	awaitWaiter(t *testing.T, s *site, k kind, name string)
 	// try makes one attempt.
 	try(t *testing.T, k kind, name string) (grant, bool)
 }
@@ -46,14 +46,14 @@ func (g grant) release(t *testing.T) (began time.Time) {
 // take waits for the lock for at most half a minute.
 func take(t *testing.T, p party, k kind, name string) grant {
 	t.Helper()
-	return received(t, p.ask(t, k, name), p.String()+" to have "+name)
+	return receive(t, p.ask(t, k, name), p.String()+" to have "+name)
 }
 
-// patience is longer than the lease of 30 s, after which a waiter of Java tries again if it missed its message. Such a
-// waiter is late, and each test checks the time.
+// patience is longer than the lease of 30 s, because a waiter of Java that missed its message tries again only after the
+// lease. Each test reports such a waiter as late.
 const patience = 45 * time.Second
 
-func received(t *testing.T, grants <-chan grant, what string) grant {
+func receive(t *testing.T, grants <-chan grant, what string) grant {
 	t.Helper()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
@@ -100,7 +100,7 @@ func (p goParty) ask(t *testing.T, k kind, name string) <-chan grant {
 	return grants
 }
 
-func (p goParty) awaits(t *testing.T, _ *site, _ kind, name string) {
+func (p goParty) awaitWaiter(t *testing.T, _ *site, _ kind, name string) {
 	t.Helper()
 	eventually(t, "a waiter for "+name, func() bool { return p.locks.Stats().Waiters > 0 })
 	settle()
@@ -147,7 +147,7 @@ func (p javaParty) ask(t *testing.T, k kind, name string) <-chan grant {
 	return grants
 }
 
-func (p javaParty) awaits(t *testing.T, s *site, k kind, name string) {
+func (p javaParty) awaitWaiter(t *testing.T, s *site, k kind, name string) {
 	t.Helper()
 	if k.waited != nil {
 		eventually(t, "a waiter for "+name, func() bool {
@@ -187,7 +187,7 @@ func (d direction) String() string { return d.waiter.String() + " after " + d.ho
 // bothWays returns the two directions.
 func bothWays(java *interop.Client, locks *core.Client) []direction {
 	return []direction{
-		{holder: goParty{locks}, waiter: javaParty{java}}, // Java first: see awaits
+		{holder: goParty{locks}, waiter: javaParty{java}}, // Java first: see awaitWaiter
 		{holder: javaParty{java}, waiter: goParty{locks}},
 	}
 }

@@ -45,7 +45,7 @@ func permitsReleasedByID(t *testing.T, s *site) {
 			t.Error(err)
 		}
 	}()
-	goParty{waiter}.awaits(t, s, kind{}, name)
+	goParty{waiter}.awaitWaiter(t, s, kind{}, name)
 	released = time.Now()
 	if err := pool.ReleasePermit(t.Context(), leased); err != nil {
 		t.Fatal(err)

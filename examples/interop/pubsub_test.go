@@ -110,9 +110,9 @@ func pubSubModesDiffer(t *testing.T, s *site) {
 
 	holder := take(t, java, k, name)
 	grants := own.ask(t, k, name)
-	own.awaits(t, s, k, name)
+	own.awaitWaiter(t, s, k, name)
 	released := holder.release(t)
-	next := received(t, grants, "Go")
+	next := receive(t, grants, "Go")
 	t.Logf("Go polls: %s", next.at.Sub(released).Round(time.Millisecond))
 	if took := next.at.Sub(released); took > 5*time.Second {
 		t.Errorf("Go waited %s after the release, want about a second", took)
@@ -125,12 +125,12 @@ func pubSubModesDiffer(t *testing.T, s *site) {
 	}
 	k.waited = subscribedAnywhere
 	grants = java.ask(t, k, name)
-	java.awaits(t, s, k, name)
+	java.awaitWaiter(t, s, k, name)
 	released = time.Now()
 	if err := hold.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	next = received(t, grants, "Java")
+	next = receive(t, grants, "Java")
 	t.Logf("Java waits for the end of a lease of %s: %s", briefLease, next.at.Sub(released).Round(time.Millisecond))
 	if took := next.at.Sub(released); took > goneWithin {
 		t.Errorf("Java waited %s after the release, want at most %s, the lease", took, briefLease)

@@ -36,7 +36,7 @@ func readersOfBoth(t *testing.T, s *site) {
 				held := map[string]grant{"Go": take(t, parties["Go"], read, name), "Java": take(t, parties["Java"], read, name)}
 				s.wantFields(t, name, map[string]string{"mode": "read", held["Go"].field: "1", held["Java"].field: "1"})
 				waits := writer.ask(t, write, name)
-				writer.awaits(t, s, write, name)
+				writer.awaitWaiter(t, s, write, name)
 				for side := range held {
 					if side != last {
 						held[side].release(t)
@@ -44,7 +44,7 @@ func readersOfBoth(t *testing.T, s *site) {
 				}
 				notGranted(t, waits, "a writer")
 				released := held[last].release(t)
-				w := received(t, waits, "the writer")
+				w := receive(t, waits, "the writer")
 				t.Logf("%s", w.at.Sub(released).Round(10*time.Microsecond))
 				if took := w.at.Sub(released); took > wokenWithin {
 					t.Errorf("waited %s after the last reader, want at most %s", took, wokenWithin)
@@ -95,7 +95,7 @@ func (s *site) readsOn(t *testing.T, reader, writer party, name string, crash fu
 	time.Sleep(briefLease * 3 / 2) // until the lease of the crashed reader has expired
 	notGranted(t, waits, "a writer")
 	released := alive.release(t)
-	w := received(t, waits, "the writer")
+	w := receive(t, waits, "the writer")
 	// A dead reader of Redisson may keep the lock until the lease of the last living reader would have ended.
 	if took, most := w.at.Sub(released), briefLease+time.Second; took > most {
 		t.Errorf("waited %s after the last living reader, want at most %s", took, most)
@@ -120,25 +120,25 @@ func goDowngrades(t *testing.T, s *site) {
 	}
 	_, r = r.Handover()
 	reads := java.ask(t, kindOf("read"), name)
-	java.awaits(t, s, kindOf("read"), name)
+	java.awaitWaiter(t, s, kindOf("read"), name)
 	released := time.Now()
 	if err := w.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	reader := received(t, reads, "a reader of Java")
+	reader := receive(t, reads, "a reader of Java")
 	t.Logf("a reader of Java got the lock %s after the downgrade", reader.at.Sub(released).Round(10*time.Microsecond))
 	if took := reader.at.Sub(released); took > wokenWithin {
 		t.Errorf("a reader of Java waited %s after the downgrade, want at most %s", took, wokenWithin)
 	}
 	s.wantFields(t, name, map[string]string{"mode": "read", r.Field(): "1", reader.field: "1"})
 	writes := java.ask(t, kindOf("write"), name)
-	java.awaits(t, s, kindOf("write"), name)
+	java.awaitWaiter(t, s, kindOf("write"), name)
 	reader.release(t)
 	notGranted(t, writes, "a writer of Java")
 	if err := r.Release(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	received(t, writes, "a writer of Java").release(t)
+	receive(t, writes, "a writer of Java").release(t)
 	s.wantFree(t, kindOf("write"), name)
 }
 
@@ -152,20 +152,20 @@ func javaDowngrades(t *testing.T, s *site) {
 	read.Lock().OK()
 	wantRefused(t, own, kindOf("read"), name)
 	reads := own.ask(t, kindOf("read"), name)
-	own.awaits(t, s, kindOf("read"), name)
+	own.awaitWaiter(t, s, kindOf("read"), name)
 	released := write.Unlock().OK().From
-	reader := received(t, reads, "a reader of Go")
+	reader := receive(t, reads, "a reader of Go")
 	t.Logf("a reader of Go got the lock %s after the downgrade", reader.at.Sub(released).Round(time.Millisecond))
 	if took := reader.at.Sub(released); took > wokenWithin {
 		t.Errorf("a reader of Go waited %s after the downgrade, want about a second", took)
 	}
 	s.wantFields(t, name, map[string]string{"mode": "read", thread.Field(): "1", reader.field: "1"})
 	writes := own.ask(t, kindOf("write"), name)
-	own.awaits(t, s, kindOf("write"), name)
+	own.awaitWaiter(t, s, kindOf("write"), name)
 	reader.release(t)
 	notGranted(t, writes, "a writer of Go")
 	read.Unlock().OK()
-	received(t, writes, "a writer of Go").release(t)
+	receive(t, writes, "a writer of Go").release(t)
 	s.wantFree(t, kindOf("write"), name)
 }
 

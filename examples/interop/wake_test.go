@@ -66,9 +66,9 @@ func handOver(t *testing.T, s *site, k kind, d direction, name string) time.Dura
 	t.Helper()
 	holder := take(t, d.holder, k, name)
 	grants := d.waiter.ask(t, k.rivalKind(), name)
-	d.waiter.awaits(t, s, k.rivalKind(), name)
+	d.waiter.awaitWaiter(t, s, k.rivalKind(), name)
 	released := holder.release(t)
-	waiter := received(t, grants, d.String())
+	waiter := receive(t, grants, d.String())
 	if waiter.at.Before(released) {
 		t.Fatalf("%s: held %s before the release", d, released.Sub(waiter.at))
 	}

@@ -17,8 +17,8 @@ type lockState struct {
 	ttl    time.Duration
 }
 
-// look reads the lock of an item from Redis.
-func (d *demo) look(ctx context.Context, item string) (lockState, error) {
+// readLock reads the lock of an item from Redis.
+func (d *demo) readLock(ctx context.Context, item string) (lockState, error) {
 	s := lockState{key: d.lockKey(item)}
 	var err error
 	if s.fields, err = d.redis.HGetAll(ctx, s.key).Result(); err != nil {
@@ -79,7 +79,7 @@ func (d *demo) await(ctx context.Context, item string, ended <-chan struct{}, wa
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		s, err := d.look(ctx, item)
+		s, err := d.readLock(ctx, item)
 		if err != nil || wanted(s) {
 			return s, err
 		}

@@ -20,7 +20,7 @@ func killHolder(ctx context.Context, d *demo) (string, error) {
 	d.out.commandf("kill -KILL %d", victim.cmd.Process.Pid)
 	victim.kill()
 	killed := time.Now()
-	state, err := d.look(ctx, "bowl")
+	state, err := d.readLock(ctx, "bowl")
 	if err != nil {
 		return "", err
 	}

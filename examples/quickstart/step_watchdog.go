@@ -57,7 +57,7 @@ func (d *demo) watch(ctx context.Context, item string, first lockState, done <-c
 			return held, nil
 		case <-tick.C:
 		}
-		s, err := d.look(ctx, item)
+		s, err := d.readLock(ctx, item)
 		if err != nil {
 			return held, err
 		}
