@@ -89,14 +89,14 @@ func (r *redisson) try(ctx context.Context, key, field string) (free bool, ttl t
 }
 
 func (r *redisson) wait(ctx context.Context, key, field string) error {
-	e, last := r.enter(ctx, key)
+	e, others := r.enter(ctx, key)
 	defer r.leave(key, e)
 	if err := e.confirmed(ctx, redissonChannel(key)); err != nil {
 		return err
 	}
-	for ; ; last = false {
+	for ; ; others = false {
 		free, ttl, err := false, redissonLease, error(nil)
-		if !last {
+		if !others {
 			free, ttl, err = r.try(ctx, key, field)
 		}
 		if free || err != nil {
@@ -147,16 +147,16 @@ func (r *redisson) waitedFor(key string) bool {
 }
 
 // enter adds a waiting thread. It reports whether other threads are already waiting.
-func (r *redisson) enter(ctx context.Context, key string) (e *redissonEntry, last bool) {
+func (r *redisson) enter(ctx context.Context, key string) (e *redissonEntry, others bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e = r.entries[key]
-	if last = e != nil; !last {
+	if others = e != nil; !others {
 		e = &redissonEntry{pubsub: r.rdb.Subscribe(ctx), permits: make(chan struct{}, 1<<20)}
 		r.entries[key] = e
 	}
 	e.threads++
-	return e, last
+	return e, others
 }
 
 // leave removes a thread. The last one closes the subscription.

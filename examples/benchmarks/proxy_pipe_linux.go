@@ -18,7 +18,7 @@ type pipe struct {
 	blocked  bool   // the destination accepts no bytes now
 	watched  bool   // epoll watches the source
 	silent   bool
-	last     bool // the end is due after these
+	last     bool // the end is due after the remaining bytes
 	ended    bool
 }
 

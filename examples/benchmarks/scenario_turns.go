@@ -66,8 +66,8 @@ func lone() scenario {
 	}
 }
 
-// besideRedisson returns a scenario in which 8 Redisson threads and callers of Interlock want the
-// same key.
+// besideRedisson returns scenarios in which 8 threads of Redisson and some callers of Interlock want
+// the same key.
 func besideRedisson() []scenario {
 	var all []scenario
 	for _, ours := range []int{8, 1} {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// wakeup is a worker process that locks and unlocks a key on request. It answers with the time (wall clock, ns): after it
-// got the lock, and before it released the lock.
+// wakeup is a worker process that locks and unlocks a key on request. It answers with the wall-clock
+// time in ns after it got the lock, or before it released the lock.
 type wakeup struct {
 	Contender string
 	Addr      string
@@ -88,8 +88,8 @@ func oneWakeup(from, to *worker, roundTrip time.Duration) (time.Duration, error)
 	if err := to.send("lock"); err != nil {
 		return 0, err
 	}
-	// Until the waiter waits (an attempt, a subscription, an attempt). The random part prevents polls in
-	// phase.
+	// The waiter makes an attempt, subscribes, and makes a second attempt before it waits. The random part keeps
+	// polls out of phase.
 	time.Sleep(3*roundTrip + 4*time.Millisecond + rand.N(4*time.Millisecond))
 	released, err := from.ask("unlock")
 	if err != nil {

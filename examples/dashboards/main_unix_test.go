@@ -51,7 +51,7 @@ func TestRun_CtrlC(t *testing.T) {
 		select {
 		case err := <-ended:
 			t.Fatalf("%v\n%s", err, read(t, said))
-		case <-time.After(50 * time.Millisecond): // before the next look
+		case <-time.After(50 * time.Millisecond): // before the next poll
 		}
 	}
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {

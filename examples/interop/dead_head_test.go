@@ -42,7 +42,7 @@ func BenchmarkBehindDeadHead(b *testing.B) {
 				var got atomic.Int64
 				side.wait(b, srv.Addr(), key, waiters, func() { got.Add(1) })
 				for rdb.LLen(b.Context(), fairQueue(key)).Val() < waiters+1 {
-					time.Sleep(10 * time.Millisecond) // before the next look
+					time.Sleep(10 * time.Millisecond) // before the next poll
 				}
 				time.Sleep(time.Second) // so that all have subscribed
 
@@ -53,7 +53,7 @@ func BenchmarkBehindDeadHead(b *testing.B) {
 				before, freed := countScripts(b, rdb), time.Now()
 				must(b, rdb.Del(b.Context(), key).Err())
 				for got.Load() == 0 && time.Since(freed) < lasts {
-					time.Sleep(time.Millisecond) // before the next look
+					time.Sleep(time.Millisecond) // before the next poll
 				}
 				b.ReportMetric((countScripts(b, rdb)-before)/time.Since(freed).Seconds(), "commands/s:free")
 				b.ReportMetric(time.Since(freed).Seconds(), "s:stall")

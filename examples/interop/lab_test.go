@@ -195,7 +195,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		if time.Now().After(limit) {
 			t.Fatalf("not within 30 s: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond) // before the next look, up to a bound
+		time.Sleep(5 * time.Millisecond) // before the next poll, up to a bound
 	}
 }
 

@@ -84,7 +84,7 @@ func permitsRenewed(t *testing.T, s *site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(briefLease*2 + briefLease/5); time.Now().Before(end); time.Sleep(briefLease / 10) { // between looks, for more than two leases
+	for end := time.Now().Add(briefLease*2 + briefLease/5); time.Now().Before(end); time.Sleep(briefLease / 10) { // between polls, for more than two leases
 		if id := thread.Start("permits.tryAcquire", named(name)).OK().Value; id != "" {
 			t.Fatal("Java got the only permit, which Go holds")
 		}

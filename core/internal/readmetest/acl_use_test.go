@@ -73,7 +73,7 @@ func (g aclGroup) use(t *testing.T, connect func() redis.UniversalClient) {
 	for _, l := range g.locks {
 		seen := &seen{renewed: make(chan struct{})}
 		one, other := openLocks(t, connect(), core.WithObserver(seen.observer()), core.WithWatchdog(3*time.Second)), openLocks(t, connect())
-		l.everything(t, one, other, seen)
+		l.useAll(t, one, other, seen)
 	}
 	if g.also != nil {
 		seen := &seen{renewed: make(chan struct{})}
@@ -81,8 +81,8 @@ func (g aclGroup) use(t *testing.T, connect func() redis.UniversalClient) {
 	}
 }
 
-// everything calls every operation of a lock while another client wants it.
-func (l lockOf) everything(t *testing.T, one, other *core.Client, seen *seen) {
+// useAll calls every operation of a lock while another client wants it.
+func (l lockOf) useAll(t *testing.T, one, other *core.Client, seen *seen) {
 	t.Helper()
 	lock := l.of(one)
 	ok(t, one.Ready(t.Context()))
@@ -123,7 +123,7 @@ func (l lockOf) everything(t *testing.T, one, other *core.Client, seen *seen) {
 		})
 	}
 	for l.name != "read" && (one.Stats().Waiters < 2 || other.Stats().Waiters < 2) {
-		time.Sleep(time.Millisecond) // between two looks
+		time.Sleep(time.Millisecond) // between two polls
 	}
 	ok(t, hold.Release(ctx))
 	callers.Wait()
@@ -172,7 +172,7 @@ func readAndWrite(t *testing.T, locks, _ *core.Client, _ *seen) {
 	ok(t, read.Do(t.Context(), func(ctx context.Context) error {
 		writers.Go(func() { ok(t, write.Do(t.Context(), func(context.Context) error { return nil })) })
 		for ctx.Err() == nil && locks.Stats().Waiters < 1 {
-			time.Sleep(time.Millisecond) // between two looks
+			time.Sleep(time.Millisecond) // between two polls
 		}
 		return read.Do(ctx, func(context.Context) error { return nil })
 	}))
@@ -205,7 +205,7 @@ func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	var waiter sync.WaitGroup
 	waiter.Go(func() { ok(t, other.PlainSemaphore("numbers").Acquire(t.Context(), 1)) })
 	for other.Stats().Waiters < 1 {
-		time.Sleep(time.Millisecond) // between two looks
+		time.Sleep(time.Millisecond) // between two polls
 	}
 	ok(t, numbers.Release(t.Context(), 1))
 	waiter.Wait()
@@ -220,7 +220,7 @@ func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	ok(t, err)
 	waiter.Go(func() { ok(t, other.CountDownLatch("latch").Await(t.Context())) })
 	for other.Stats().Waiters < 1 {
-		time.Sleep(time.Millisecond) // between two looks
+		time.Sleep(time.Millisecond) // between two polls
 	}
 	_, err = latch.Count(t.Context())
 	ok(t, err)
@@ -273,7 +273,7 @@ func contend(t *testing.T, clients ...*core.Client) {
 	}
 	for _, locks := range clients {
 		for ctx.Err() == nil && locks.Stats().Waiters < each {
-			time.Sleep(time.Millisecond) // between two looks
+			time.Sleep(time.Millisecond) // between two polls
 		}
 	}
 	if err := first.Release(ctx); err != nil {

@@ -58,7 +58,7 @@ func TestReadme_LinksOfCommentsExist(t *testing.T) {
 func (p *packages) wantNames(t *testing.T, where string, matches [][]string) {
 	t.Helper()
 	for _, m := range matches {
-		if _, is := known[m[1]]; is && !hasName(p.named(t, m[1]), m[2], m[3]) {
+		if _, is := known[m[1]]; is && !hasName(p.lookup(t, m[1]), m[2], m[3]) {
 			t.Errorf("%s: %s does not exist", where, m[0])
 		}
 	}
@@ -78,7 +78,7 @@ func (p *packages) haveName(t *testing.T, name, member string) bool {
 		if !strings.HasPrefix(path, module) {
 			continue
 		}
-		pkg := p.named(t, short)
+		pkg := p.lookup(t, short)
 		if hasName(pkg, name, member) || member == "" && hasMember(pkg, name) {
 			return true
 		}

@@ -108,8 +108,8 @@ func notice(t *testing.T, importPath, dir string) {
 	}
 }
 
-// named returns a known package by its name in the texts.
-func (p *packages) named(t *testing.T, name string) *types.Package {
+// lookup returns a known package by its name in the texts.
+func (p *packages) lookup(t *testing.T, name string) *types.Package {
 	t.Helper()
 	pkg, err := p.Import(known[name])
 	if err != nil {

@@ -41,26 +41,26 @@ func TestReadme_Strategies(t *testing.T) {
 // TestReadme_Causes compares the tables in failpolicy's package comment with the code.
 func TestReadme_Causes(t *testing.T) {
 	t.Parallel()
-	table := aligned(t, "failpolicy/doc.go", "cause")
+	table := alignedTable(t, "failpolicy/doc.go", "cause")
 	got := make([]string, 0, len(table))
 	for _, row := range table {
 		got = append(got, strings.Join([]string{row[0], row[2], row[3], row[4]}, " "))
 	}
 	sameLines(t, got, facts(t, "cause"))
-	sameLines(t, column(aligned(t, "failpolicy/strategy.go", "strategy"), 0), facts(t, "strategy"))
-	sameLines(t, column(aligned(t, "failpolicy/doc.go", "choice"), 0), facts(t, "loss"))
+	sameLines(t, column(alignedTable(t, "failpolicy/strategy.go", "strategy"), 0), facts(t, "strategy"))
+	sameLines(t, column(alignedTable(t, "failpolicy/doc.go", "choice"), 0), facts(t, "loss"))
 }
 
 // TestReadme_Errors compares the table in core's package comment with the sentinel errors of core.
 func TestReadme_Errors(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, name := range load(t).named(t, "core").Scope().Names() {
+	for _, name := range load(t).lookup(t, "core").Scope().Names() {
 		if strings.HasPrefix(name, "Err") && name != "ErrorText" {
 			want = append(want, name)
 		}
 	}
-	sameLines(t, slices.Sorted(slices.Values(column(aligned(t, "core/doc.go", "error"), 0))), want)
+	sameLines(t, slices.Sorted(slices.Values(column(alignedTable(t, "core/doc.go", "error"), 0))), want)
 }
 
 // TestReadme_Kinds requires that one page lists all kinds and the other one the usual kinds.
@@ -84,9 +84,9 @@ func TestReadme_Kinds(t *testing.T) {
 	}
 }
 
-// aligned returns the rows of a table in a package comment. The table is a block whose first line begins with
+// alignedTable returns the rows of a table in a package comment. The table is a block whose first line begins with
 // a word and whose columns are at least two spaces apart.
-func aligned(t *testing.T, file, first string) [][]string {
+func alignedTable(t *testing.T, file, first string) [][]string {
 	t.Helper()
 	_, text, found := strings.Cut(read(t, file), "//\t"+first+" ")
 	if !found {
@@ -132,7 +132,7 @@ func TestReadme_Constants(t *testing.T) {
 		if m == nil {
 			continue
 		}
-		object, ok := pkgs.named(t, m[1]).Scope().Lookup(m[2]).(*types.Const)
+		object, ok := pkgs.lookup(t, m[1]).Scope().Lookup(m[2]).(*types.Const)
 		if !ok {
 			t.Errorf("%s: %s is not a constant", row[0], m[0])
 			continue
@@ -232,7 +232,7 @@ func TestReadme_TemplatesCompile(t *testing.T) {
 			templates = append(templates, m[1])
 		}
 	}
-	for _, row := range aligned(t, "keyexpr/doc.go", "template") {
+	for _, row := range alignedTable(t, "keyexpr/doc.go", "template") {
 		templates = append(templates, row[0])
 	}
 	for _, b := range all(t, "go") {

@@ -48,7 +48,7 @@ func TestCommand_EndsWithParent(t *testing.T) {
 	}
 	_ = cmd.Wait() // the error reports the kill
 	for alive(pid) {
-		time.Sleep(10 * time.Millisecond) // between two looks
+		time.Sleep(10 * time.Millisecond) // between two polls
 	}
 }
 
