@@ -61,17 +61,17 @@ func newShop(locks *core.Client) (http.Handler, error) {
 	once := ruleset.Rule{Key: "item:#{path.id}", WaitTime: ruleset.NoWait}
 	slow := ruleset.Rule{Key: "import:#{path.id}", LeaseTime: 2 * time.Second, WaitTime: ruleset.NoWait}
 	return engine, errors.Join(
-		guard.Handle(engine, http.MethodPost, "/orders/:id/pay", order, s.then("stock:")),
-		guard.Handle(engine, http.MethodPost, "/stock/:id/move", stock, s.then("order:")),
+		guard.Handle(engine, http.MethodPost, "/orders/:id/pay", order, s.lockInside("stock:")),
+		guard.Handle(engine, http.MethodPost, "/stock/:id/move", stock, s.lockInside("order:")),
 		guard.Handle(engine, http.MethodPost, "/items/:id/buy", item, work(5*time.Millisecond)),
 		guard.Handle(engine, http.MethodPost, "/items/:id/reserve", once, work(5*time.Millisecond)),
 		guard.Handle(engine, http.MethodPost, "/imports/:id", slow, work(3*time.Second)),
 		guard.Check(engine))
 }
 
-// then returns a handler that acquires a second lock inside the first one. Two endpoints do so in
-// opposite orders.
-func (s *shop) then(prefix string) gin.HandlerFunc {
+// lockInside returns a handler that acquires a second lock inside the first one. Two endpoints do so
+// in opposite orders.
+func (s *shop) lockInside(prefix string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		pause(c.Request.Context(), 200*time.Millisecond)
 		err := s.locks.Lock(prefix+c.Param("id")).Do(c.Request.Context(), func(context.Context) error { return nil },

@@ -8,9 +8,9 @@ import (
 // deathTick is the tick at which the instance that runs the job dies.
 const deathTick = 6
 
-// together makes all instances tick at once. If a job fails, it returns the instance and the
+// tickAll makes all instances tick at once. If a job fails, it returns the instance and the
 // error, and otherwise -1 and nil.
-func together(ctx context.Context, fleet []*instance, tick int) (failed int, err error) {
+func tickAll(ctx context.Context, fleet []*instance, tick int) (failed int, err error) {
 	errs := make([]error, len(fleet))
 	var all sync.WaitGroup
 	for i, in := range fleet {
@@ -31,7 +31,7 @@ type journal struct {
 	runs map[int]int
 }
 
-func (j *journal) ran(tick int) {
+func (j *journal) record(tick int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.runs[tick]++

@@ -3,10 +3,10 @@
 //	go -C examples run ./shops/cron
 //
 // The job is a function behind aspect.Wrap. An instance that does not get the lock skips the
-// tick, which is not an error. The debounce window limits the job to one run per tick, even if it
-// returns before the timer of the last instance fires: without the window, the lock is free
-// again, and that instance runs the job once more. The window must be longer than the difference
-// between clocks and shorter than the time between ticks.
+// tick, which is not an error. The debounce window limits the job to one run per tick.
+// Without the window, an instance whose timer fires after the job has returned finds the lock free
+// and runs the job once more. The window must be longer than the difference between clocks and
+// shorter than the time between ticks.
 package main
 
 import (
@@ -52,7 +52,7 @@ func prove(ctx context.Context, p *proof.Proof) error {
 
 	p.Titlef("%d instances tick at the same time", fleetSize)
 	for tick := 1; tick <= 3; tick++ {
-		_, failed := together(ctx, fleet, tick)
+		_, failed := tickAll(ctx, fleet, tick)
 		p.Checkf(failed == nil && j.count(tick) == 1, "tick %d: %d run", tick, j.count(tick))
 		time.Sleep(interval)
 	}
@@ -70,13 +70,13 @@ func prove(ctx context.Context, p *proof.Proof) error {
 	time.Sleep(interval)
 
 	p.Titlef("the instance that runs the job dies during the job")
-	dead, lost := together(ctx, fleet, deathTick)
+	dead, lost := tickAll(ctx, fleet, deathTick)
 	p.Checkf(dead >= 0 && errors.Is(lost, core.ErrLost), "tick %d: no instance finished; the context of the dead instance's job ended with: %v", deathTick, lost)
 	if dead < 0 {
 		return nil
 	}
 	time.Sleep(interval)
-	_, failed := together(ctx, slices.Delete(fleet, dead, dead+1), deathTick+1)
+	_, failed := tickAll(ctx, slices.Delete(fleet, dead, dead+1), deathTick+1)
 	p.Checkf(failed == nil && j.count(deathTick+1) == 1, "tick %d: %d run, by another instance", deathTick+1, j.count(deathTick+1))
 	return nil
 }
@@ -115,6 +115,6 @@ func (in *instance) makeReport(ctx context.Context, tick int) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	time.Sleep(5 * time.Millisecond)
-	in.journal.ran(tick)
+	in.journal.record(tick)
 	return "report written", ctx.Err()
 }
