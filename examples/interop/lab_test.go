@@ -47,13 +47,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, executeLoads(os.Stdin, os.Stdout))
 		os.Exit(1)
 	}
-	beSideBySide()
+	raiseParallelism()
 	goleak.VerifyTestMain(m)
 }
 
-// beSideBySide runs more tests at a time than the machine has processors, because these tests mostly wait for leases.
+// raiseParallelism lets more tests run at a time than the machine has processors, because these tests mostly wait for leases.
 // The command line can set another number.
-func beSideBySide() {
+func raiseParallelism() {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
@@ -195,7 +195,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		if time.Now().After(limit) {
 			t.Fatalf("not within 30 s: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond) // before the next poll, up to a bound
+		time.Sleep(5 * time.Millisecond) // before the next poll, up to a limit
 	}
 }
 

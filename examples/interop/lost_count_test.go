@@ -95,7 +95,7 @@ func lostRenewals(t *testing.T, s *site, k kind) {
 			}
 			for time.Now().Before(end) {
 				wantRefused(t, holds.waiter, k.rivalKind(), name)
-				time.Sleep(briefLease / 10) // before the next poll, up to a bound
+				time.Sleep(briefLease / 10) // before the next poll, up to a limit
 			}
 			s.wantHeld(t, k, name, holder.field, "1")
 			holder.release(t)

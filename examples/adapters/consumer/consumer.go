@@ -52,9 +52,9 @@ type topic struct {
 	handler  Handler
 }
 
-// New returns a guard with the given rules, from a set or a set that is reloaded. The rules of a may be
-// passed, too: rules for topics belong to the guard, and other rules belong to functions in [aspect.Wrap].
-// fallbacks may be nil.
+// New returns a guard with the given rules: a *ruleset.Set, or a *ruleset.Live, which is reloaded. The provider
+// that a was created with may be passed, too, because the guard uses only the rules for topics. fallbacks may
+// be nil.
 func New(a *aspect.Aspect, rules ruleset.Provider, fallbacks map[string]Handler) (*Guard, error) {
 	schema, err := newSchema()
 	if err != nil {
