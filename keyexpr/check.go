@@ -90,8 +90,8 @@ func (c *checker) reportUnknown(x ast.Node, name string) node {
 	return c.reportf(x, nil, "%s is not known here: %s", name, adviseProgram(c.schema, "the value"))
 }
 
-// adapt returns the mode of an operand. A condition reads all operands under one mode, except
-// for the lenient ones.
+// adapt returns the mode of an operand. A condition reads every operand in modeWhen, unless the
+// mode is lenient.
 func (c *checker) adapt(m mode) mode {
 	if c.condition && !m.isLenient() {
 		return modeWhen
@@ -369,9 +369,10 @@ func (c *checker) reportUnknownVariable(reference, at ast.Node, name, rest strin
 	return c.report(at, m)
 }
 
-// replaceVariable returns what can replace a name that no reference ends in: a variable with a similar
-// name or, for a variable of another adapter, a reference with the names after it (req.order_id for
-// path.order_id) or, in a function, a field of the argument that can be a part.
+// replaceVariable returns the replacements for an unknown variable that no reference of the schema
+// ends in. A variable with a similar name comes first. For a variable of another adapter, it
+// returns a reference with the names after the variable (req.order_id for path.order_id) or, in a
+// function, a field of the argument that can be a part.
 func (c *checker) replaceVariable(reference, at ast.Node, name, rest, similar string) []replacement {
 	if similar != "" {
 		list := []replacement{{node: at, text: similar}}
@@ -488,7 +489,8 @@ func (c *checker) binary(x *ast.BinaryNode, m mode) node {
 	return c.reportUnknown(x, x.Operator)
 }
 
-// logic checks the operators "and" and "or". In a key, a user who joins values by them means ?? or several parts.
+// logic checks the operators "and" and "or". A user who joins the values of a key with them means
+// ?? or several parts.
 func (c *checker) logic(x *ast.BinaryNode) node {
 	outermost := c.outermost // of a || b || c
 	c.outermost = nil
@@ -581,8 +583,8 @@ func (c *checker) order(x *ast.BinaryNode) node {
 	return orderNode(x.Operator, left, right, times)
 }
 
-// plus checks a sum of numbers or texts. In a key, an empty operand is an error, because it would
-// vanish from the text: all requests without it would share a lock.
+// plus checks a sum of numbers or texts. In a key, an empty operand is an error, because all
+// requests in which the operand is empty would share a lock.
 func (c *checker) plus(x *ast.BinaryNode, m mode) node {
 	inKey := m == modeKey || m == modeText
 	m = modeValue
@@ -600,7 +602,7 @@ func (c *checker) plus(x *ast.BinaryNode, m mode) node {
 }
 
 // requirePresent returns a node that fails if a computed operand of a concatenation is empty or
-// nil. For a reference, its mode does so.
+// nil. A reference fails by its mode.
 func requirePresent(n ast.Node, x node) node {
 	if sum, ok := n.(*ast.BinaryNode); ok && sum.Operator == "+" || x.literal || x.ref != nil || x.typ.kind != kindString && x.typ.kind != kindAny {
 		return x

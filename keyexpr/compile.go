@@ -192,8 +192,8 @@ func (b *builder) reportHabits() {
 	b.report(b.habits...)
 }
 
-// accepts reports whether a translated template compiles, apart from the problems that the source has besides its habits. A
-// template with an ellipsis is an example.
+// accepts reports whether a translated template has only problems that the source has, too. It
+// accepts every template with an ellipsis, because that is only an example.
 func (b *builder) accepts(translated string) bool {
 	if strings.Contains(translated, unknownReference) {
 		return true

@@ -28,8 +28,8 @@
 // schema of a function's argument.
 //
 // The notations of other languages, such as #orderId, ${path.id} and {{id}}, are errors that show
-// what to write instead. A } after a part that closes no { of the text, as in o:#{path.id}}, is
-// such an error, too. Write #{"}"} for a literal } there, and #{"#{"} for a literal #{.
+// what to write instead. A stray } after a part, as in o:#{path.id}}, is such an error, too. Write
+// #{"}"} for a literal } there, and #{"#{"} for a literal #{.
 //
 // # The language
 //
@@ -55,11 +55,11 @@
 // Package expr has more notations for some of these: a?.b is a.b, x | lower() is lower(x), and a
 // predicate may have braces around it. Literals and comments are written as in expr.
 //
-// Everything else is an error at start-up. The error shows the notation of this language, or it
-// advises to let the program compute the value: in a variable that it registers (WithVariable), or
-// in a field of a function's argument. An error suggests an expression only if it compiles where it
-// belongs. No suggestion makes a part the result of a comparison, because a part that is true or
-// false makes two locks for all requests.
+// Everything else is an error at start-up. The error shows the notation of this language, or
+// advises that the program compute the value, in a registered variable (WithVariable) or in a
+// field of a function's argument. An error suggests an expression only if the expression compiles
+// in its place. No suggestion turns a part into a comparison, because all requests would then
+// share two locks.
 //
 // These limits hold for every request, whatever the load of the machine:
 //
@@ -68,8 +68,9 @@
 //   - A list has at most 1,000 elements.
 //   - The expressions of one template or condition together compute with at most 256 KiB of text.
 //
-// A request that exceeds them is an [EvalError] with [ReasonTooLong] or [ReasonTooMany]. Within
-// them, the worst request takes less than 10 ms of CPU time and 2 MiB of memory.
+// A request that exceeds a limit fails with an [EvalError], for [ReasonTooLong] or
+// [ReasonTooMany]. Within the limits, the worst request takes less than 10 ms of CPU time and 2
+// MiB of memory.
 //
 // # Which key
 //
@@ -80,15 +81,16 @@
 //     and cancelling an order must exclude each other, both rules need the same key, such as
 //     order:#{path.orderId}.
 //   - Make the key as fine as possible and as coarse as needed. A key without a part is one lock
-//     for all requests: right for a nightly job, wrong for a route. A key with the id of the
-//     request locks nothing.
+//     for all requests: right for a nightly job, wrong for a route. A key with a unique request id
+//     excludes no other request.
 //   - Take ids from one source. 42, 042 and ORD-42 are three locks. Convert in one place.
 //   - A catch-all keeps its slashes. /files/*path of gin yields /a/b, /files/{path...} of
 //     net/http yields a/b, and a/b/ is another key.
 //   - Give each service one prefix. No prefix may begin with another one. With shop: and shop:a:
 //     on one Redis, key a:order:42 of the first is key order:42 of the second.
 //   - For several resources, write several templates or one part that yields a list. The rule
-//     takes all locks together or none, in one order. Two such calls do not deadlock.
+//     takes all locks together or none, always in the same order, so two such calls do not
+//     deadlock.
 //   - A client that chooses the key chooses the lock. A header always has the value that the
 //     client sent. client_ip comes from the router, which often takes it from a header of the
 //     client. Prefer values that authentication has established.
@@ -118,23 +120,23 @@
 //	                            the port of a netip.AddrPort
 //	header.Host, :authority     in lower case
 //
-// Conditions see the same texts. Compile and CompileCondition refuse a literal text that such
-// a value never has, because every comparison with it would have the same result:
+// Conditions see the same texts. Compile and CompileCondition refuse a literal text that such a
+// value never has, because every comparison with that text would have the same result:
 // req.level == "WRAM", in.At == "2006-01-02T16:04:05+01:00", client_ip == "2001:DB8::1".
 // The operators <, <=, > and >= compare times as instants. A text in an untyped body, a path, a
 // query or a header stays as the client wrote it, even if it is a time. Give the body a type to
 // compare times in it.
 //
-// Expressions compare texts byte by byte. A database may ignore case, blanks or accents: in it,
+// Expressions compare texts byte by byte. A database may ignore case, blanks or accents: there,
 // "Anna", "anna" and "Änna" can be one row, and é can be one or two characters. Such texts are
-// different keys. Write lower(…) if case does not matter, nfc(…) if é is one letter, int(…) if
-// 042 and 42 are one number, and prefer the id of the row in the database. Invisible literal
-// text, such as U+200B, is an error at start-up; in a value it is percent-encoded.
+// different keys. Write lower(…) if case does not matter, nfc(…) if é is one letter, int(…) if 042
+// and 42 are one number, and prefer the id of the row in the database. An invisible character such
+// as U+200B is an error at start-up in literal text, and percent-encoded in a value.
 //
 // Integers are exact: 2^53+1 in a JSON body stays 2^53+1. A JSON number is an integer if it is
-// written as one: 5.0, 5e0 and -0 are refused like 0.5, because handlers disagree about their
-// text (5 or 5.0). A float64 in a Go value of unknown type, such as a claim, is the integer that
-// it holds exactly, below 2^53. Computed integers have 64 bits and wrap around as in Go: with
+// written as one: 5.0, 5e0 and -0 are refused like 0.5, because handlers disagree about their text
+// (5 or 5.0). A float64 in a Go value of unknown type, such as a claim, counts as an integer if it
+// is a whole number below 2^53. Computed integers have 64 bits and wrap around as in Go: with
 // body.n * 4096 a client can choose two numbers that make one key.
 //
 // A part whose static type is a list yields one key for each element. Write [:] after a value of
@@ -152,31 +154,31 @@
 //
 // form contains the values that a handler finds in PostForm after net/http or gin's PostForm
 // parsed the form: the values of a urlencoded body under POST, PUT and PATCH only, and the values
-// of a multipart body under any method. A urlencoded body of a GET or DELETE has none and is not
-// read. If a middleware parsed the form earlier, that form counts. form never contains the query.
-// Some handlers merge the two: http.Request.Form and FormValue, and gin's ShouldBind, which under
-// GET reads the query only. Such a handler may get a value that form does not contain. Let it
-// read PostForm if a condition or a ?? depends on form.
+// of a multipart body under any method. A urlencoded body of a GET or DELETE has no such values
+// and is not read. If a middleware parsed the form earlier, that form counts. form never contains
+// the query. Some handlers merge the two: http.Request.Form and FormValue, and gin's ShouldBind,
+// which under GET reads the query only. Such a handler may get a value that form does not contain.
+// Let it read PostForm if a condition or a ?? depends on form.
 //
-// client_ip is as trustworthy as its source in the router. By default, Gin trusts every proxy:
-// any client then chooses its address, and with it the lock, by a header. List the real proxies
+// client_ip is as trustworthy as its source in the router. By default, Gin trusts every proxy: any
+// client can then choose its address, and thereby the lock, with a header. List the real proxies
 // with Engine.SetTrustedProxies.
 //
 // A body is read only if an expression uses it, up to 1 MiB (WithMaxBody). The adapter replaces
 // the request's Body so that the handler still reads all of it. A request has a body if the body
-// has bytes, whatever length was announced. JSON needs a JSON content type (application/json or
-// any +json), UTF-8, and nothing after the value. A body, typed or not, is refused if one object
-// contains a name twice, even in another case, because handlers disagree about which value
-// counts. A request without a body has no value for body and form.
+// has at least one byte, whatever the Content-Length. JSON needs a JSON content type
+// (application/json or any +json), UTF-8, and nothing after the value. A body, typed or not, is
+// refused if one object contains a name twice, even in another case, because handlers disagree
+// about which value counts. A request without a body has no value for body and form.
 //
-// A typed body is decoded as encoding/json does it for the handler: a time.Time in it is
-// its instant in UTC, whatever its zone. From an untyped body, an expression reads the same values
-// as a handler that decodes it with encoding/json into a struct, or the request is refused:
+// A typed body is decoded as encoding/json decodes it for the handler. A time.Time in the body is
+// its instant in UTC, whatever its zone. From an untyped body, an expression reads the values that
+// a handler gets by decoding the body into a struct with encoding/json, or the request is refused:
 //
 //   - The case of names does not matter, however an expression uses an object: body.id, "id" in
-//     body and (body.order ?? body).id find ID. (Only a handler with two fields whose names
-//     differ only in case separates them.) keys returns the names if all are in lower
-//     case, and refuses an object with any other name.
+//     body and (body.order ?? body).id find ID. (Only a handler with two fields whose names differ
+//     only in case distinguishes them.) keys returns the names if all are in lower case, and
+//     refuses an object with any other name.
 //   - Objects are not compared, by == or in: compare their fields.
 //   - The number 42 and the string "42" are one id, whose text is the key. Comparing one with
 //     the other is refused: write string(body.id) == path.id.
@@ -192,24 +194,23 @@
 // It is an error if a request repeats a metadata value: metadata.id[0] picks one, metadata.id[:]
 // takes all of them. Fields of messages have these texts besides the ones above:
 //
-//	enum               the value's name, of aliases the first; the number if it has no name.
-//	                   Another name and an alias in a condition are errors at start-up
-//	bytes              lower-case hexadecimal, also where they hold text: 3432 for the bytes
-//	                   "42". JSON has base64: use a string for an id that both have
+//	enum               the value's name, the first one if it has aliases; its number if it has no
+//	                   name. An alias or an unknown name in a condition is an error at start-up
+//	bytes              lower-case hexadecimal, even if they hold text: 3432 for the bytes "42".
+//	                   JSON writes bytes in base64: use a string for an id that occurs in both
 //	Timestamp          an instant, and a message: req.at and req.at.seconds
 //	message, wrappers  their fields: req.note.value; unset is missing
 //	repeated           a list: req.ids, map(req.items, .sku), req.items[0].sku
 //	map                req.labels.k, req.labels["k"]; absent is missing
 //
-// Presence: an unset message, optional field or member of a oneof is missing. A
-// proto3 field without presence that holds an empty string, an integer zero or
-// the enum's zero counts as missing; req.shard ?? 0 admits the zero. false is a
-// value. The value field of a wrapper that is set may be zero. A Timestamp or Duration that
-// is not valid is missing.
+// Presence: an unset message, optional field or member of a oneof is missing. A proto3 field
+// without presence that holds an empty string, an integer zero or the enum's zero counts as
+// missing; req.shard ?? 0 accepts the zero. false is a value. The value field of a wrapper that is
+// set may be zero. A Timestamp or Duration that is not valid is missing.
 //
 // A field with a default in proto2 or an edition is never missing: like its getter, it yields the
-// default, even if the message around it is unset. Only req.shard == nil shows that it is unset.
-// In a condition, an unset enum has the value that its getter returns: the first one.
+// default, even if the message around it is unset. Only req.shard == nil shows that the field is
+// unset. In a condition, an unset enum has the value that its getter returns: the first one.
 //
 // # Keys
 //
@@ -221,16 +222,17 @@
 // these are percent-encoded: the colon, the percent sign, braces, every character that is not
 // printable, bytes that are not UTF-8, and the first character of the literal text after the part.
 // The result of a concatenation is one value: write #{a}-#{b} rather than #{a + "-" + b}, so that
-// each is encoded. The exception is an operand that is a literal text with a colon. It is literal
-// text of the key: #{"order:" + a} is order:#{a}. A key longer than the limit keeps its head and
-// ends in a hash. Under [Format].Strict, encoding and shortening are errors instead.
+// each is encoded. An operand that is a literal text with a colon is the exception: it becomes
+// literal text of the key, so #{"order:" + a} is order:#{a}. A key longer than the limit keeps its
+// head and ends in a hash. Under [Format].Strict, encoding and shortening are errors instead.
 //
-// Between templates only the colon is protected: a key has the colons of its template, and no
-// value adds one. A field is the text between two colons. A value may contain the text that
-// another template has in the same field: with the value 7-12, seat:#{path.id} yields the key of
-// seat:#{path.row}-#{path.seat} with 7 and 12, and with the value all it yields seat:all. Such
-// requests wait for each other. If templates must not share keys, give each a literal field, such
-// as seat:id:#{path.id} and seat:place:#{path.row}:#{path.seat}, and separate values by colons.
+// Only colons keep the keys of two templates apart: a key has the colons of its template, and no
+// value adds one. A field is the text between two colons. A value may equal the text that another
+// template has in the same field. With the value 7-12, seat:#{path.id} yields the key of
+// seat:#{path.row}-#{path.seat} with 7 and 12; with the value all, it yields the key of the
+// template seat:all. Such requests wait for each other. If templates must not share keys, give
+// each a literal field, such as seat:id:#{path.id} and seat:place:#{path.row}:#{path.seat}, and
+// separate values by colons.
 //
 // # Safety
 //
@@ -238,7 +240,7 @@
 // expression, the length of a key, the number of elements and the text that an expression computes
 // with are limited. If a list of messages or Go values has more than 1,000 elements, expressions
 // can only index it. In a map of that size, they can only look up an entry. The cost of producing
-// a variable, such as decoding a body, is not counted: a body has its limit.
+// a variable, such as decoding a body, is not counted, because a body has a separate limit.
 //
 // Compiled templates and conditions are immutable and safe for concurrent use.
 package keyexpr

@@ -20,8 +20,8 @@ type Error struct {
 	Message string
 	// Suggestion is what to write instead. It may be empty.
 	Suggestion string
-	// Unknown is the name that the template uses and the schema does not contain; it is empty for
-	// other problems. If Of is set, Unknown names an entry of the variable Of, such as id of path.
+	// Unknown is a name in the template that the schema does not contain. It is empty for other
+	// problems. If Of is set, Unknown is an entry of the variable Of, such as id of path.
 	Unknown, Of string
 }
 

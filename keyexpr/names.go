@@ -164,7 +164,8 @@ func (s *Schema) isArgument() bool {
 	return ok
 }
 
-// otherNames returns the end of a message that lists the names of the schema: where other names come from.
+// otherNames returns the end of a message that lists the names of the schema. It says where these
+// or other names come from.
 func (s *Schema) otherNames() string {
 	switch {
 	case s.isArgument() && len(s.variables) == 1:
@@ -175,8 +176,8 @@ func (s *Schema) otherNames() string {
 	return "; WithVariable adds others"
 }
 
-// adviseProgram returns advice on a value that no expression computes: a program registers a variable for it. Without
-// variables of the program, the argument of a function contains it.
+// adviseProgram returns the advice to let the program compute a value: in a field of the argument
+// of a function, and otherwise in a registered variable.
 func adviseProgram(schema *Schema, value string) string {
 	if schema.isArgument() {
 		return "compute " + value + " in the program, as a field of in"

@@ -134,7 +134,8 @@ func plainWords(message string) string {
 // endsTooEarly is the message for an expression that is only the beginning of one.
 const endsTooEarly = "the expression ends too early"
 
-// missingAtEnd returns the end of the message endsTooEarly: the text that is missing. It returns "" if it cannot say.
+// missingAtEnd returns the end of the message endsTooEarly, which names the missing text, or "" if
+// that text is not known.
 func missingAtEnd(text string) string {
 	tokens, err := lexer.Lex(file.NewSource(text))
 	if err != nil {

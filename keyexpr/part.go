@@ -8,7 +8,8 @@ import (
 
 func (p *program) isConstant() bool { return len(p.used) == 0 && p.typ.kind != kindList }
 
-// checkPart returns the mistake if a key cannot contain values of the program's type, or its constant value.
+// checkPart returns a mistake if a key cannot contain values of the program's type. Of a constant
+// program, it checks the value.
 func (p *program) checkPart(schema *Schema) *mistake {
 	if p.isConstant() {
 		_, m := p.constantText()

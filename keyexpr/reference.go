@@ -190,8 +190,8 @@ func (c *chain) read(m mode) (node, *mistake) {
 	return readNode(&c.access, c.base), nil
 }
 
-// partAlone returns the chain, to be written without the selector after it, if it can be part of a key and is not a bool. Otherwise
-// it returns "".
+// partAlone returns the source of the chain without the selector after it, or "" if the chain is a
+// bool or cannot be part of a key.
 func (c *chain) partAlone() string {
 	switch {
 	case !c.typ.isPart() || c.typ.kind == kindBool:

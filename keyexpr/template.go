@@ -16,8 +16,8 @@ type Format struct {
 	Prefix string
 	// Strict refuses a value that would have to be encoded and a key that would have to be
 	// shortened. Use it while the locks are shared with programs that build the same keys without
-	// encoding. Strict refuses every value with a colon, and so every IPv6 address and the route of
-	// every Gin route with parameters.
+	// encoding. Strict refuses every value with a colon, including every IPv6 address, and the
+	// variable route of Gin routes with parameters.
 	Strict bool
 
 	maxLength int // DefaultMaxLength if 0
@@ -140,7 +140,7 @@ func (t *Template) appendPieces(text []byte, pieces []piece, r *renderer) []byte
 }
 
 // encodeElements returns the distinct encoded texts of the elements of a list. Each text becomes
-// a key, so the head and the tail are copied and hashed once for each.
+// one key.
 func (t *Template) encodeElements(elements []any) map[string]struct{} {
 	p := &t.pieces[t.list]
 	unique := make(map[string]struct{}, min(len(elements), DefaultMaxElements))

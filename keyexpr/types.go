@@ -61,11 +61,11 @@ func MapType(elem Type) Type { return Type{kind: kindMap, elem: &elem, invalid: 
 // ObjectType returns the type of values with named fields.
 func ObjectType(o Object) Type { return Type{kind: kindObject, object: o} }
 
-// TextType returns the type of values that have one canonical text each, although people spell
-// them in several ways. Messages call such a value noun. canonical returns the text of the value
-// that a text spells, and false if no value is spelled so. names are the texts to suggest, if
-// they can be listed. [Compile] refuses a literal text that is compared with such a value and
-// that no such value has.
+// TextType returns the type of values that have one canonical text each, although people spell them
+// in several ways. Messages call such a value noun. canonical returns the canonical text of the
+// value that a text spells, and false if the text spells no value. names are the texts to suggest,
+// if they can be listed. [Compile] refuses to compare such a value with a literal text that is not
+// canonical.
 func TextType(noun string, canonical func(text string) (string, bool), names ...string) Type {
 	return Type{kind: kindString, texts: &texts{vocabularies: []vocabulary{{noun: noun, canonical: canonical, names: names}}}}
 }
@@ -173,8 +173,8 @@ type Keyed struct {
 	// Repeatable marks a variable whose names may have several values each. name[0] then picks
 	// one value and name[:] takes all of them. If a request repeats a value, name alone is an error.
 	Repeatable bool
-	// Caseless is the canonical name of the entry whose case does not matter, such as the
-	// host. Expressions see its values in lower case.
+	// Caseless is the canonical name of the entry in whose values case does not matter, such as the
+	// host. Expressions see these values in lower case.
 	Caseless string
 }
 
