@@ -20,7 +20,8 @@ import (
 )
 
 // Check compares the rules of the guard with the routes of one or more engines. It returns every problem as one
-// [*ruleset.InvalidError], nil if it finds none. Call it after all routes are registered and before the servers start. It compiles the rules of [Guard.Middleware] for all routes and records the routes, because the guard checks
+// [*ruleset.InvalidError], nil if it finds none. Call it after all routes are registered and before the servers start.
+// It compiles the rules of [Guard.Middleware] for all routes. It also records the routes, because the guard checks
 // reloads against them. Check finds:
 //
 //   - Rules of Middleware whose templates, conditions or fallbacks do not fit a route.
@@ -58,7 +59,7 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 			return errors.New("ginlock: Check: the engine is nil")
 		}
 		routes := routesOf(e)
-		g.server.routing.remember(routes...)
+		g.server.routing.recordParams(routes...)
 		g.server.routing.add(routes)
 	}
 	g.recordMissing(engines)
@@ -66,7 +67,7 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	handlers, problems := slices.Clone(g.chained), slices.Clone(g.problems)
 	idle := len(g.chained)+len(g.middlewares)+len(g.problems) == 0 && !g.handled.Load()
 	g.mu.Unlock()
-	all := g.server.routing.remembered()
+	all := g.server.routing.routesWithParams()
 
 	k := &check{server: &g.server, report: g.server.routes.Check(all...), routes: all}
 	for _, err := range problems {
@@ -87,7 +88,7 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	return g.server.aspect.Conclude(k.report)
 }
 
-// recordMissing records the routes of engines whose chains do not contain a middleware.
+// recordMissing records, for each middleware, the routes of engines whose chains do not contain the middleware.
 func (g *Guard) recordMissing(engines []*gin.Engine) {
 	var all []chainedRoute
 	for _, engine := range engines {
@@ -104,7 +105,7 @@ func (g *Guard) recordMissing(engines []*gin.Engine) {
 	}
 }
 
-// check checks the things that [Guard.Check] reports besides the rules of routes.
+// check is one run of [Guard.Check]. It checks everything besides the rules of routes.
 type check struct {
 	server *server
 	report *aspect.Report

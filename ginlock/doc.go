@@ -12,8 +12,8 @@
 // route, and these rules need different names.
 //
 //   - [Guard.Handle] replaces r.Handle. It compiles its rule at once, for its own route, and returns the problems.
-//   - [Guard.Handler] is in the chain of a route or group. The first request shows its route, and only then are its
-//     rules compiled.
+//   - [Guard.Handler] returns a handler for the chain of a route or group. The guard compiles its rules at the first
+//     request, because only a request shows the route.
 //   - [Guard.Middleware] takes a set, from a rule file or from Go, whose rules name their routes.
 //
 // A route is a method and a path as registered, including the base path of its group: the path that
@@ -22,9 +22,9 @@
 // all. A route with a broken rule answers 500 and never runs its handler.
 //
 // If there are several rules in one place, each needs a name. Their locks are taken in order and freed in reverse.
-// Routes that take the same locks in opposite orders wait for each other until their waits time out; rules with several
-// Keys do not. A guard does nothing for a request that it already guards. Another guard with a rule of the same name on
-// the same route is a mistake, and the answer is 500.
+// Requests that take the same locks in opposite orders wait for each other until a wait times out. The Keys of one
+// rule are always taken in the same order. A guard does nothing for a request that it already guards. Another guard
+// with a rule of the same name on the same route is a mistake, and the answer is 500.
 //
 // The route of a request is the route that gin matched. The method of the request does not matter, because a middleware
 // before the guard may have changed it (X-HTTP-Method-Override), while gin still runs the handler of the matched route.
@@ -51,11 +51,11 @@
 // unless the file's unmatched says otherwise. With uncovered: error, a route that may modify data and has
 // neither a rule nor `none: true` is an error, too.
 //
-// A reload compiles the new rules for every route of the engines given to Check and changes them all at once. The guard
-// refuses a reload that Check would not accept and keeps the old rules. So call Check even if you know that the rules
-// are right; otherwise a mistake in a later file shows only with the first request that it breaks. A request runs to its
-// end under the rules with which it began. disabled and dry_run take effect with the next request. Rules of Handler and
-// Handle belong to the program and are never reloaded.
+// A reload compiles the new rules for every route of the engines given to Check and replaces the rules of all routes
+// at once. The guard refuses a reload that Check would not accept and keeps the old rules. So call Check even if you
+// know that the rules are right; otherwise a mistake in a later file shows only with the first request that it breaks.
+// A request runs to its end under the rules with which it began. disabled and dry_run take effect with the next
+// request. Rules of Handler and Handle belong to the program and are never reloaded.
 //
 // A guard stays subscribed to its Live set: create both once per process. Closing the Live set stops its reloads.
 // [Guard.WriteRoutes] writes the names that the rules of a file may use, so that `interlock check` can check the file
@@ -64,8 +64,8 @@
 // # Place in the chain
 //
 // Put the guard after recovery, tracing, logging, compression and authentication, and before anything that opens a
-// transaction, so that the lock outlives it. If a rule reads a registered variable that authentication has not set yet,
-// the guard answers 500, whatever the strategies of the rule.
+// transaction, so that the lock outlives the transaction. If a rule reads a registered variable that authentication
+// has not set yet, the guard answers 500, whatever the strategies of the rule.
 //
 // gin puts a middleware on the chains of the routes that are registered after Use, below its group. Other routes
 // run unlocked. [Guard.Check] reads the chains and reports a rule of a route whose chain lacks its Middleware. It
@@ -84,19 +84,19 @@
 // at least 50 ms, for the answer or for the handler. If no time remains, the guard attempts to take the lock once. While
 // Redis does not answer, that attempt takes up to the backend timeout of the lock client.
 //
-// net/http does not expose when its WriteTimeout started, so the guard counts it from the moment when the first guard
-// saw the request. Time spent in middlewares before the guard is not counted, so it shortens the reserved time: put a
-// guard before slow middlewares, or choose wait times that leave room. The guard cannot see a deadline that a handler or
-// a middleware sets with [http.ResponseController.SetWriteDeadline]; it uses WriteTimeout even then.
+// net/http does not expose when its WriteTimeout started, so the guard counts it from the moment the first guard
+// receives the request. Time spent in middlewares before the guard is not counted, so it shortens the reserved time:
+// put a guard before slow middlewares, or choose wait times that leave room. The guard cannot see a deadline that a
+// handler or a middleware sets with [http.ResponseController.SetWriteDeadline]; it uses WriteTimeout even then.
 //
 // # Timeouts
 //
-// A timeout outside the guard has to leave gin's context to the handlers until they have returned. A deadline in
-// the request's context, the server's WriteTimeout, and [http.TimeoutHandler] around the engine do. gin-contrib/timeout
-// does not: it answers and returns, and the engine reuses the context for another request although the handlers still
-// use it. The guard notices that: it no longer touches the context and runs no handler with it. But gin itself continues
-// with the chain, and [Hold] of such a context belongs to another request. Do not put such a timeout around a route that
-// may wait longer than the timeout.
+// A timeout outside the guard has to leave gin's context to the handlers until they have returned. A deadline in the
+// request's context, the server's WriteTimeout, and [http.TimeoutHandler] around the engine do. gin-contrib/timeout
+// does not: its middleware answers and returns, and the engine reuses the context for another request while the
+// handlers still use it. The guard notices this: it neither touches the context again nor runs a handler with it. But
+// gin itself continues the chain, and [Hold] then returns the lock of the other request. Do not put such a timeout
+// around a route that may wait longer than the timeout.
 //
 // # What a handler sees
 //
@@ -106,43 +106,44 @@
 // cause, or with [core.ErrClosed] if a shutdown does not wait for the handler. Afterwards the guard restores the context
 // of the request.
 //
-// A nested Acquire of the same lock re-enters, with c.Request.Context() and with c itself, whether or not the
-// engine has ContextWithFallback. Only the former is canceled when the lock is lost or the client leaves. The same
-// applies if a handler has the request served again by engine.HandleContext, which clears all values in gin's context.
-// The request keeps its locks and takes the locks of the guards on its new chain, even the locks of the same guard for
-// another order. There, [core.Held] and [core.MustHold] find the locks only with c.Request.Context(), and the answer
-// bypasses a [WithBuffer] around it. [Hold] returns the hold, to release it early, to hand it over, or for its fencing
-// token.
+// A nested Acquire of the same lock re-enters it, with c.Request.Context() and with c itself, whether or not the
+// engine has ContextWithFallback. Only c.Request.Context() is canceled when the lock is lost or the client leaves.
 //
-// The guard attempts to take the lock before it reads a body that the key does not use. If another caller holds
-// the lock and the request came over HTTP/1, the guard reads the body, up to [WithMaxBody], before it waits. Only then
-// does net/http notice that the client has left. A handler that answers while its client still sends therefore needs
-// HTTP/2, or a rule that does not wait. The handler and gin's binders still get the whole body. The handler reads the rest
-// of the body while it holds the lock: set a limit of the server (http.Server.ReadTimeout), or a slow client
-// prolongs the hold.
+// A handler may pass the request to engine.HandleContext, which clears all values in gin's context. A nested Acquire
+// still re-enters with either context. The request keeps its locks and takes the locks of the guards on its new chain,
+// even other locks of the same guard. On that chain, [core.Held] and [core.MustHold] find the locks only with
+// c.Request.Context(), and the answer bypasses the [WithBuffer] of the outer guard.
+//
+// [Hold] returns the hold, to release it early, to hand it over, or for its fencing token.
+//
+// The guard attempts to take the lock before it reads a body that the key does not use. If another caller holds the
+// lock and the request came over HTTP/1, the guard reads the body, up to [WithMaxBody], before it waits. Only after
+// that can net/http notice that the client has left. A handler that answers while its client still sends therefore
+// needs HTTP/2, or a rule that does not wait. The handler and gin's binders still get the whole body. The handler
+// reads the rest of the body under the lock, so a slow client prolongs the hold: set http.Server.ReadTimeout.
 //
 // All requests that wait under one guard hold at most 64 MiB of bodies. Beyond that, a request whose key uses the
 // body is answered as an overload. Any other request waits with its body unread, and the guard notices only at the end
 // of the wait that its client has left.
 //
-// Before it reads the body, the guard decides everything that does not depend on it: conditions and parts of keys that
-// do not use it, its type and announced length, too many waiters, a Redis that is known to be down. Such an answer does
-// not wait for the body either: if the rest has not arrived within 50 ms, the connection of an HTTP/1 client is closed
-// with the answer.
+// Before it reads the body, the guard decides everything that does not depend on the content of the body: conditions
+// and parts of keys that do not use the body, its type and announced length, too many waiters, a Redis that is known
+// to be down. An answer for one of these reasons does not wait for the body: if the rest has not arrived within 50 ms,
+// the connection of an HTTP/1 client is closed with the answer.
 //
 // If a middleware replaces the body of a request, the guard uses the new body, whatever the Content-Length. If it
 // does so after ShouldBindBodyWith, there are two bodies, and a handler may read either. A request whose key uses the
 // body is then answered with 500, and c.Errors contains the reason.
 //
-// A handler has given up if its lock was lost and it then returns without an answer, or adds the error of its
-// context to c.Errors. The client then gets the status of a lost lock. If the handler answers, its answer stands, unless
-// the rule says on_lost: fail, for which its route needs [WithBuffer]. When the guard discards an answer, it discards
-// the headers that handlers set, including cookies and trailers. Headers of outer middlewares stay.
+// A handler has given up if its lock was lost and the handler then returns without an answer, or adds the error of its
+// context to c.Errors. The client then gets the status of a lost lock. If the handler answers, its answer stands,
+// unless the rule says on_lost: fail, for which its route needs [WithBuffer]. When the guard discards an answer, it
+// discards the headers that handlers set, including cookies and trailers. Headers of outer middlewares stay.
 //
 // A debounce window begins after a success: a status of 2xx, or 303, with no error added to c.Errors. Other
-// redirections send a form back or ask for a login. A handler that succeeds without having done its work calls
-// [aspect.CancelDebounce], with c or the request's context. HEAD, OPTIONS and TRACE begin no window under a rule
-// for any method, such as a rule of Handler.
+// redirections begin no window, because they send a form back or ask for a login. A handler that succeeds without
+// having done its work calls [aspect.CancelDebounce], with c or the request's context. Under a rule for all methods,
+// such as a rule of Handler, HEAD, OPTIONS and TRACE begin no window.
 //
 // A CORS preflight passes the guard, unless a rule names OPTIONS, so a handler of Any must not do its work for
 // OPTIONS. The lock of a WebSocket, of server-sent events, or of another long response is held until the handler

@@ -169,7 +169,7 @@ func (g *Guard) Handle(r gin.IRoutes, method, path string, rule ruleset.Rule, ha
 	}
 	full := joinPath(base, path)
 	at := route{Endpoint: canonical(ruleset.Route(method, full)), params: httpcall.GinParams(full)}
-	g.server.routing.remember(at)
+	g.server.routing.recordParams(at)
 	e := g.server.compileFor(at.Endpoint, []ruleset.Rule{rule})
 	g.server.routes.Place(e)
 	guarded := func(c *gin.Context) { serve(c, &g.server.cfg, e, nil) }

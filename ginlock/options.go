@@ -101,15 +101,17 @@ func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Opt
 // read only fields of T, by their JSON names. A route is a method and a path as registered, including the base path of its
 // group, such as "POST /orders/:id/pay".
 //
-// Use the type into which the handler decodes. The key then reads a body exactly as the handler does. Otherwise two keys
-// may be one id for the handler. If its id is a float64, 2^53 and 2^53 + 1 are one number. If its id has the option
-// ,string, "042" is 42. A float64 cannot be a part of a key: use an int64 or a string for the handler and the key.
+// Use the type into which the handler decodes. The key then reads a body exactly as the handler does. With another
+// type, two keys may be one id for the handler: 2^53 and 2^53 + 1 if the handler's id is a float64, "042" and "42" if
+// it has the option ,string. A float64 cannot be a part of a key: use an int64 or a string for the handler and the
+// key.
 func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }
 }
 
-// WithMaxBody sets the maximum size in bytes of a body that keys may use and that the guard reads before a request waits. If a key uses a larger body, the answer is 413. A handler that runs gets the whole body.
-// The size is at least 1. Default: 1 MiB.
+// WithMaxBody sets the maximum size in bytes of a body that keys may use and that the guard reads before a request
+// waits. If a key uses a larger body, the answer is 413. A handler that runs gets the whole body. The size is at least
+// 1. Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }
@@ -126,11 +128,11 @@ func WithClientIP(address func(c *gin.Context) string) Option {
 	}
 }
 
-// WithBuffer makes the guard hold responses back until the locks are free. It applies to the given routes, or to all routes
-// with rules if none are given. A client that has read the answer then never finds its own lock still held. The guard can
-// also discard the answer of a handler whose lock was lost, which on_lost: fail requires. Until the locks are free, Flush
-// sends nothing. If a response exceeds the given number of bytes or switches protocols, the guard sends it at once and
-// holds nothing back any more. A size for a route replaces the size for all routes.
+// WithBuffer makes the guard hold responses back until the locks are free. It applies to the given routes, or to all
+// routes with rules if none are given. A client that has read the answer then never finds its own lock still held. The
+// guard can also discard the answer of a handler whose lock was lost; on_lost: fail requires that. Until the locks are
+// free, Flush sends nothing. If a response exceeds the given number of bytes or switches protocols, the guard sends it
+// at once and holds nothing back any more. A size for a route replaces the size for all routes.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }

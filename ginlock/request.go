@@ -168,8 +168,8 @@ func (r *request) runWith(ctx context.Context, frame *httpcall.Frame, handlers f
 	return reported
 }
 
-// owns reports whether c still carries the request whose handlers ran. The handlers may have replaced it or have had it
-// routed again.
+// owns reports whether c still carries the request whose handlers ran. The handlers may have replaced it or passed it
+// to engine.HandleContext.
 func (r *request) owns(scope requestScope) bool {
 	return r.c.Request == scope.during || requestOf(r.c) == r ||
 		r.frame != nil && r.c.Request != nil && httpcall.FrameOf(r.c.Request.Context()) == r.frame

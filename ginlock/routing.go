@@ -141,7 +141,8 @@ func (r *routing) match(c *gin.Context) (*route, *ambiguousError) {
 }
 
 // find returns the known routes with the path and the function of a request. exact is the route among them that also
-// has the method of the request; it is taken even if gin matched another method, because the function sees this one.
+// has the method of the request. match returns exact even if gin matched another method, because the handler sees the
+// method of the request.
 func (r *routing) find(c *gin.Context) (found []*route, exact *route) {
 	function := identify(c.Handler())
 	for _, route := range r.all()[c.FullPath()] {
@@ -178,8 +179,8 @@ func (r *routing) add(routes []route) {
 	r.known.Store(&next)
 }
 
-// remember records the path parameters of routes.
-func (r *routing) remember(routes ...route) {
+// recordParams records the path parameters of routes.
+func (r *routing) recordParams(routes ...route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, route := range routes {
@@ -194,8 +195,8 @@ func (r *routing) paramsOf(route ruleset.Endpoint) []string {
 	return r.params[route]
 }
 
-// remembered returns the routes whose parameters are recorded.
-func (r *routing) remembered() []ruleset.Endpoint {
+// routesWithParams returns the routes whose parameters are recorded.
+func (r *routing) routesWithParams() []ruleset.Endpoint {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.params))

@@ -95,7 +95,7 @@ func (s *server) at(t *table, r *route) *httpcall.Entry {
 		return e
 	}
 	if r != noRoute {
-		s.routing.remember(*r)
+		s.routing.recordParams(*r)
 	}
 	return t.At(r.Endpoint)
 }
