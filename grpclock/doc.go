@@ -26,9 +26,9 @@
 //	  }
 //	}
 //
-// Your file also needs its syntax, a package, the messages, and a go_package such as
-// "example.com/shop/orderspb". "interlock proto -o third_party" writes the imported file below an import
-// root of yours. The file documents each field. protoc needs the plugins protoc-gen-go and
+// Your file also needs a syntax line, a package, the messages, and a go_package such as
+// "example.com/shop/orderspb". "interlock proto -o third_party" writes the imported file below one of your
+// import roots. The file documents each field. protoc needs the plugins protoc-gen-go and
 // protoc-gen-go-grpc:
 //
 //	protoc -I . -I third_party --go_out=. --go_opt=module=example.com/shop \
@@ -44,9 +44,9 @@
 //	version: v2
 //	inputs: [{directory: ., paths: [shop.proto]}]
 //
-// Other languages ignore the option; they need the file only to compile yours. You need not register
-// anything: the guard reads the descriptor of every method that is called. Each option is a rule; if a method
-// has several, each needs a name. The guard takes their locks in the order of the options.
+// Other languages ignore the option, but need the imported file to compile yours. You need not register
+// anything: the guard reads the descriptor of every method that is called. Each option is a rule; if a
+// method has several, each needs a name. The guard takes their locks in the order of the options.
 //
 // A rule may also be in a rule file, in YAML. Give the file to [WithSet]:
 //
@@ -55,10 +55,10 @@
 //	guard, err := grpclock.New(locks, grpclock.WithSet(rules))
 //
 // Or declare rules in code: with [WithRules], or together with a rule file with [ruleset.WithRules]. One
-// rule may be declared in all three places. Options override code and the file overrides both,
-// field by field. So a file may change the wait_time of a rule that the .proto file declares, or
-// disable the rule with disabled: true. Such an entry names the full method, and the rule if that has a
-// name. Wildcards apply only to methods without a specific rule. An option with none: true counts as
+// rule may be declared in all three places. Options override rules in code, and the rule file overrides
+// both, field by field. So a rule file may change the wait_time of a rule that the .proto file declares,
+// or disable the rule with disabled: true. Such an entry names the full method, and the rule if the rule
+// has a name. Wildcards apply only to methods without a specific rule. An option with none: true counts as
 // a specific rule.
 //
 // "*" does not match health checking, reflection and similar services. A rule that names such a
@@ -130,20 +130,20 @@
 // with INTERNAL, LOCK_MISCONFIGURED. Give the files of such methods to [WithDescriptors], or choose another
 // strategy.
 //
-// If the deadline of a caller has passed or the caller has disconnected, it gets DEADLINE_EXCEEDED or
-// CANCELLED and no strategy. The wait ends before the deadline of the caller.
+// If the deadline of a caller has passed or the caller has disconnected, the caller gets DEADLINE_EXCEEDED
+// or CANCELLED and no strategy. The wait ends before the deadline of the caller.
 //
 // # While it is held
 //
 // The context of the handler carries the lock. It is canceled with the cause [core.ErrLost] when the lock
 // is lost, or with [core.ErrClosed] when a shutdown does not wait for the handler. SendMsg and RecvMsg of
 // the stream then fail with the status of the loss, including a RecvMsg that is blocked. (A SendMsg that
-// flow control blocks fails when the call ends.) To be able to leave a blocked RecvMsg, the guard runs each
-// RecvMsg in a separate goroutine and copies its message once. After a loss, the last such goroutine stops
-// when the call ends. A loss never looks like a cancellation by the client: the answer is INTERNAL,
-// LOCK_LOST, unless the handler still finishes, with a reply or an error that says nothing of the loss, and
-// the rule does not say on_lost: fail. A stream whose send or receive failed because of the loss has not
-// finished, even if its handler returns nil.
+// flow control blocks fails when the call ends.) Because RecvMsg cannot be interrupted, the guard runs
+// each one in a separate goroutine and copies its message once. After a loss, the last of these goroutines
+// stops when the call ends. A loss never looks like a cancellation by the client: the answer is INTERNAL,
+// LOCK_LOST. If the handler still finishes, with a reply or with an error that does not come from the
+// loss, its answer stands, unless the rule says on_lost: fail. A stream whose send or receive failed
+// because of the loss has not finished, even if its handler returns nil.
 //
 // A handler may release the lock early through [Hold]. Its context is then canceled, and [Caller] returns
 // the context to continue with. Its stream continues to work. If the handler panics, the guard releases the
@@ -163,8 +163,8 @@
 // interceptors: methods of a server that was created without them run without their locks. Prove with a
 // test that a method is guarded: while redistest.Server.Take holds the lock for another holder, the method
 // has to answer ABORTED. Or call [core.MustHold] in the handler: it panics without the lock, even if a
-// rule is disabled. In production, the Decision of an [aspect.Observer] shows it (see
-// [core.WithObserver]).
+// rule is disabled. In production, the Decision of an [aspect.Observer] shows whether calls are guarded
+// (see [core.WithObserver]).
 //
 // A gateway that calls the service in the same process, such as grpc-gateway's
 // Register…HandlerServer, bypasses the interceptors and takes no lock. Let it dial the server

@@ -151,9 +151,9 @@ func (g *Guard) Check(servers ...Server) error {
 	return g.methods.Check(keys)
 }
 
-// Hold returns the lock under which the handler of ctx runs. If there are several, it returns the lock that was taken last;
-// [core.Held] finds the others. It returns nil outside a guard and if the handler runs without a lock.
-// Release of a nil Hold returns [core.ErrNotHeld].
+// Hold returns the lock under which the handler of ctx runs. If there are several, it returns the lock that was taken
+// last; [core.Held] finds the others. It returns nil outside a guard and if the handler runs without a lock. Release of
+// a nil Hold returns [core.ErrNotHeld].
 //
 // With [ruleset.Fenced], or with Token in a rule, the Token of the lock is larger than the token of
 // every earlier holder. A store that keeps it can refuse the write of a holder that was paused beyond

@@ -21,9 +21,10 @@ func WithRules(rules ...ruleset.Rule) Option {
 	return func(c *methodrules.Config) error { return c.Rules(rules...) }
 }
 
-// WithSet gives the guard the gRPC rules of a set. They override the options of the methods, field by field. The set is a
-// [*ruleset.Set] or a [*ruleset.Live]. The guard follows the reloads of a Live. It ignores rules for other transports. WithSet cannot be combined with [WithRules] and [WithProfile]: give
-// [ruleset.WithRules] and [ruleset.WithProfile] to the set instead.
+// WithSet gives the guard the gRPC rules of a set. They override the options of the methods, field by field. The set is
+// a [*ruleset.Set] or a [*ruleset.Live]. The guard follows the reloads of a Live. It ignores rules for other
+// transports. WithSet cannot be combined with [WithRules] and [WithProfile]: give [ruleset.WithRules] and
+// [ruleset.WithProfile] to the set instead.
 func WithSet(set ruleset.Provider) Option {
 	return func(c *methodrules.Config) error { return c.Set(set) }
 }

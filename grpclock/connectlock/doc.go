@@ -17,9 +17,9 @@
 // # Where it goes
 //
 // Put the interceptor after recovery ([connect.WithRecover]), authentication and validation, and before an
-// interceptor that opens a transaction. The first of the interceptors acts first. The interceptors before
-// the guard see the error of a refusal with its reason: it matches the sentinels of package core and wraps
-// an [*aspect.RefusedError]. If a call was skipped or a fallback ran, they see a reply that is a
+// interceptor that opens a transaction. The first interceptor in the list is the outermost. The interceptors
+// before the guard see the error of a refusal with its reason: it matches the sentinels of package core and
+// wraps an [*aspect.RefusedError]. If a call was skipped or a fallback ran, they see a reply that is a
 // proto.Message but does not have the generated type.
 //
 // # Guarantees
@@ -59,8 +59,8 @@
 //   - Over HTTP/1.1 a client is informed of a loss only after it has sent its next message.
 //   - grpc-go clients do not retry by themselves: a Connect server sends headers before
 //     each error, and their retry policy does not apply after headers.
-//   - Handlers created without the interceptor run unlocked. [Guard.Check] finds that only if
-//     no handler of the shape has it. Test it as package grpclock describes under Start-up.
+//   - Handlers created without the interceptor run unlocked. [Guard.Check] finds that only if no handler of
+//     the same shape has the interceptor. Test for it as package grpclock describes under Start-up.
 //
 // Shut down in this order: the HTTP server, [core.Client.Close], then the Redis client.
 package connectlock

@@ -71,7 +71,8 @@ func (g *Guard) Check(names ...string) error {
 }
 
 // Interceptor returns an interceptor that runs the procedures of a handler under their rules: unary
-// procedures, and streams of all shapes. A client may have it, too: it does not change the calls that the client sends.
+// procedures, and streams of all shapes. A client may have the interceptor, too: it does not change the calls
+// that the client sends.
 func (g *Guard) Interceptor() connect.Interceptor { return interceptor{g} }
 
 type interceptor struct{ guard *Guard }

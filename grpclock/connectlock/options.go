@@ -42,12 +42,11 @@ func WithVariable[T any](name string, fn func(ctx context.Context) (T, error)) O
 	return func(c *methodrules.Config) error { return methodrules.AddVariable(c, name, fn) }
 }
 
-// WithFallback registers a handler for unary procedures. It takes and returns messages, so that one
-// function fits a gRPC server and a Connect handler. It runs instead of the handler, without a lock, if
-// the strategy of a rule is fallback and its Fallback is name. From its context,
-// [aspect.OutcomeFrom] returns the cause and [connect.CallInfoForHandlerContext] the headers. Req and
-// Res must be the message types of the method; [Guard.Check] compares them. proto.Message instead of a
-// type fits any method.
+// WithFallback registers a handler for unary procedures. fn takes and returns messages, so that one function
+// fits a gRPC server and a Connect handler. It runs instead of the guarded handler, without a lock, if the
+// strategy of a rule is fallback and its Fallback is name. From its context, [aspect.OutcomeFrom] returns the
+// cause and [connect.CallInfoForHandlerContext] the headers. Req and Res must be the message types of the
+// method; [Guard.Check] compares them. The type proto.Message fits any method.
 func WithFallback[Req, Res proto.Message](name string, fn func(ctx context.Context, req Req) (Res, error)) Option {
 	return func(c *methodrules.Config) error { return methodrules.AddFallback(c, name, fn) }
 }
@@ -65,14 +64,14 @@ func WithTokenHeader() Option {
 }
 
 // WithDescriptors adds descriptors of services that are not registered globally, for example a
-// *protoregistry.Files. The guard searches them before the global registry. A procedure
-// without a descriptor can have rules, but without req, and without empty replies.
+// *protoregistry.Files. The guard searches them before the global registry. A procedure without a descriptor
+// can have rules, but these cannot use req, and they cannot answer with empty replies.
 func WithDescriptors(resolvers ...protodesc.Resolver) Option {
 	return func(c *methodrules.Config) error { return c.Descriptors(resolvers...) }
 }
 
-// WithServerFirst names bidirectional procedures on which the server may send before it
-// receives. Their keys must not wait for a message, so their rules have no req.
+// WithServerFirst names bidirectional procedures on which the server may send before it receives. The guard
+// must not wait for a message there, so the rules of these procedures cannot use req.
 func WithServerFirst(procedures ...string) Option {
 	return func(c *methodrules.Config) error { return c.ServerFirst(procedures...) }
 }

@@ -45,7 +45,7 @@ func (s *lockedStream) Receive(m any) error {
 		return err
 	}
 	if !ok {
-		r = <-done // ctx is done, but not by a loss: the receive decides
+		r = <-done // ctx is done for another reason than a loss: the receive determines the result
 	}
 	if r.panicked {
 		panic(r.value)

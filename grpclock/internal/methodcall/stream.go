@@ -78,7 +78,7 @@ func (c *stream) receiveFirst() {
 
 // Env implements [aspect.Call].
 func (c *stream) Env(context.Context) keyexpr.Env {
-	if c.first == nil && c.entry.Extra.Reads { // run found the aspect suspended and did not receive; it was resumed since
+	if c.first == nil && c.entry.Extra.Reads { // run did not receive, because the aspect was suspended; it has been resumed since
 		c.receiveFirst()
 	}
 	return c.entry.Extra.Variables.Call(c.first.request(), &c.guardedCall)

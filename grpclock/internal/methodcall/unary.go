@@ -79,8 +79,8 @@ func (c *unary) Fallback(ctx context.Context, name string) (err error) {
 	return c.translate(err)
 }
 
-// unreadableEnv supplies the variables of a call whose request is not a protobuf message. An expression
-// over req fails; it must not read the request as a message whose fields are all missing.
+// unreadableEnv supplies the variables of a call whose request is not a protobuf message. An expression over
+// req fails. Without the error it would read a request whose fields are all missing.
 type unreadableEnv struct {
 	keyexpr.Env
 	slot    int

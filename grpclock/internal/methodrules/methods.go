@@ -97,9 +97,9 @@ func (m *Methods) Unregistered(k Key) *Entry {
 	return m.matchWildcards(k)
 }
 
-// matchWildcards returns the rules of a method that is neither registered nor has a descriptor. Unless
-// [Methods.Check] was not called, only wildcards match it. The key of its entry is the path of the rule,
-// because a server of unknown services must not keep every name that a client sends.
+// matchWildcards returns the rules of a method that is neither registered nor has a descriptor. After
+// [Methods.Check], only wildcards match such a method. Its entry has the path of the rule as its key, because
+// a server of unknown services must not keep every name that a client sends.
 func (m *Methods) matchWildcards(k Key) *Entry {
 	for {
 		set := m.table.Set()
