@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// maxRows is the largest number that a query may request of the rows of each list and of the keys
-// in a part of the fleet.
+// maxRows is the largest number that a query may request: of rows in each list, and of keys in a part of the
+// fleet list.
 const maxRows = 10_000
 
 // listing selects and orders the rows of a snapshot.
@@ -226,9 +226,10 @@ func (c *collector) waitersOf(h heldLine) int {
 	return len(h.line.waiters)
 }
 
-// order sorts the waiters by the start of their acquisitions. The table lists them in the order in which
-// they found that they have to wait: the callers behind the first one find out at once, while the first one
-// asks Redis. The reply to the first one names the holder for all of them.
+// order sorts the waiters by the start of their acquisitions. The table lists them in the order in which they
+// found the lock taken. The first caller may not be the first there, because it asks Redis, and the callers
+// that queue after it do not. Only the reply to the first caller names the holder, so order copies that holder
+// to the line.
 func (l *line) order() {
 	slices.SortStableFunc(l.waiters, func(a, b *waiter) int { return a.start.Compare(b.start) })
 	for _, w := range l.waiters {

@@ -52,7 +52,7 @@ func (d *deadlocks) startWatch(ctx context.Context, w *waiter, c *cycle) {
 	}
 }
 
-// watch reports a ring that persists once. When the ring ends, watch looks for another ring through w and
+// watch reports a ring once, if it persists. When the ring ends, watch looks for another ring through w and
 // continues with it.
 func (d *deadlocks) watch(ctx context.Context, w *waiter, c *cycle) {
 	tick := time.NewTicker(persistence)

@@ -33,12 +33,12 @@
 // waiters of a key; JSON lists each waiter.
 //
 // The title names the service ([WithService]), the host, the process, and the Redis of each client that the page
-// observes. Each request of the page asks these servers whether they answer. The id of such a client is at the top of
-// the page; its holder fields are shown without it. Trace ids are links with [WithTraceURL].
+// observes. Each request of the page asks these servers whether they answer. The ids of these clients are at the top
+// of the page and are omitted from holder fields. Trace ids are links with [WithTraceURL].
 //
-// The page reloads its data every two seconds and shows how old it is. If the process does not answer, answers with an
-// error, or was replaced by another process, the page reports it, loses its colors and shows the last state that it
-// received.
+// The page reloads its data every two seconds and shows how old the data is. If the process does not answer, answers
+// with an error, or was replaced by another process, the page reports that, loses its colors and shows the last data
+// that it received.
 //
 // A key is shown as its [core.KeyHash]; [WithRawKeys] shows it whole. Text from outside, such as keys, rules and
 // holder fields, is cut, and unprintable characters are escaped.
@@ -47,10 +47,10 @@
 // that has the lock now and the time at which this hold got it, which is later than the field's appearance in Redis.
 // An event names the field; its rule, time and trace identify the hold.
 //
-// A waiter is a caller of this process that found its lock taken. Its position counts the waiters of this process. It
-// is blocked by the hold of this process that has the lock. If no such hold is known, it is blocked by the holder
-// field that refused the first attempt. The remaining lease is counted from the acquisition or from the last
-// renewal that was observed.
+// A waiter is a caller of this process that found its lock taken. Its position counts only the waiters of this
+// process. The page shows the waiter as blocked by the hold of this process that has the lock. If no such hold is
+// known, the page shows the holder field that refused the first attempt. The remaining lease is counted from the
+// acquisition or from the last renewal that was observed.
 //
 // # Deadlocks
 //
@@ -62,33 +62,33 @@
 // the rules of the locks that it holds; the first one is usually the rule of its endpoint. The page does not break up
 // a deadlock: the ring ends when the wait of one of its callers times out.
 //
-// The page sees only the callers of this process, and only the locks that a caller's context carries. It finds out
-// that two clients use one Redis when a caller of one is refused because of a holder of the other. Until then it
-// treats equal keys as different locks, as they are in different servers or databases. A semaphore keeps no caller
-// waiting here, because any of its holders may return a permit. A reader that queues behind a writer of this process
-// waits for the readers that hold the lock, like the writer. Several goroutines may share a context that carries a
-// lock. If the goroutine that uses the lock does not wait for the others, a ring through this lock is reported
-// although it is not a lasting deadlock. A search stops after 256 callers.
+// The page sees only the callers of this process, and only the locks that a caller's context carries. It learns that
+// two clients use the same Redis when a hold of one client refuses a caller of the other. Until then it treats equal
+// keys of the two clients as different locks, as they would be in different servers or databases. A wait for a
+// semaphore is never part of a ring, because any holder may return a permit. A reader that queues behind a writer of
+// this process waits for the readers that hold the lock, like the writer. Several goroutines may share a context that
+// carries a lock. If the goroutine that uses the lock does not wait for the others, a ring through this lock is
+// reported although it is not a lasting deadlock. A search stops after 256 callers.
 //
 // # Release by force
 //
-// Buttons appear only with [WithAuthorizer], whose function checks each request. A request that it does not allow gets a
-// page without buttons, or 403 for a POST. Two checks keep other sites from pressing a button in the browser of an
-// operator. [http.CrossOriginProtection] checks Sec-Fetch-Site and Origin; it accepts requests that have neither. In
-// addition, each button has a sealed ticket, which only the page of an operator contains and which is valid for 15
-// minutes. If a proxy rewrites Host and the browser speaks plain HTTP, Origin proves nothing. Then the ticket must match
-// the cookie interlock-locks, which the page sets for this site only (SameSite=Strict).
+// Buttons appear only with [WithAuthorizer], whose function checks each request. A request that the function does not
+// allow gets a page without buttons, or 403 for a POST. Two checks keep other sites from pressing a button in the
+// browser of an operator. [http.CrossOriginProtection] checks Sec-Fetch-Site and Origin; it accepts requests that have
+// neither. In addition, each button has a sealed ticket, which only the page of an operator contains and which is
+// valid for 15 minutes. If a proxy rewrites Host and the browser speaks plain HTTP, Origin proves nothing. Then the
+// ticket must match the cookie interlock-locks, which the page sets for this site only (SameSite=Strict).
 //
-// The ticket carries the key, which the page may hide, and the holders that were shown: only they lose the lock. If a hold
-// of this process passed the lock on after it was shown, the next hold has the same field and keeps the lock. Only the
-// field of a holder in another process is known. If a hold there passes the lock on before Redis executes the release,
-// the caller that then has the lock under this field loses it. A button shows the key, the holders and the time for which each
-// has held the lock. A lock in Redis with more holders than the page shows has no button.
+// The ticket carries the key, which the page may hide, and the holders that were shown: only they lose the lock. A
+// hold of this process may pass the lock on after it was shown. The next hold has the same field, but keeps the lock.
+// Of a holder in another process, only the field is known. If that process passes the lock on before Redis executes
+// the release, the next caller with the field loses the lock. A button shows the key, the holders and the time for
+// which each has held the lock. A lock in Redis with more holders than the page shows has no button.
 //
-// [core.Client.Evict] takes the lock and notifies the waiters. A holder in this process loses the lock at once, and its
-// observers are notified. A holder in another process finds out at its next renewal or, if its lease is fixed,
-// when it releases the lock. The page logs the operator ([WithOperator]) and the holders that lost the lock, and
-// keeps the release as an incident.
+// [core.Client.Evict] takes the lock from the holders and notifies the waiters. A holder in this process loses the
+// lock at once, and its observers are notified. A holder in another process finds out at its next renewal or, if its
+// lease is fixed, when it releases the lock. The page logs the operator ([WithOperator]) and the holders that lost the
+// lock, and keeps the release as an incident.
 //
 // # Logs
 //
@@ -119,10 +119,10 @@
 //
 // # Cost
 //
-// The page spends about 1 µs on an acquisition and its hold, and up to 4 µs if they wait among thousands, in two or three
-// allocations (BenchmarkObserve). Each mutex guards one of 64 parts of a table, or the end of a ring, and is held only
-// briefly; none is held during I/O. If the sketch of hot keys is busy, an acquisition is not counted there. A request of
-// the page with 10,000 waiters takes 15 to 60 ms (BenchmarkPage).
+// The page spends about 1 µs on an acquisition and its hold, and up to 4 µs if they wait among thousands, in two or
+// three allocations (BenchmarkObserve). Each mutex is held only briefly, and never during I/O; the table of holds and
+// waiters has 64 parts, each with its own mutex. If the sketch of hot keys is busy, an acquisition is not counted
+// there. A request of the page with 10,000 waiters takes 15 to 60 ms (BenchmarkPage).
 //
 // A hold or a waiter takes about 400 bytes and its key until it ends. An event takes about 300 bytes and its key; the
 // page keeps 200 events of each outcome or incident.

@@ -18,11 +18,11 @@ const eventsKept = 200
 type history[T any] struct {
 	mu    sync.Mutex
 	total int64
-	kept  map[string][]numbered[T]
+	kept  map[string][]numberedEntry[T]
 }
 
-// numbered is an entry with its number among all entries. Numbers start at 1.
-type numbered[T any] struct {
+// numberedEntry is an entry with its number among all entries. Numbers start at 1.
+type numberedEntry[T any] struct {
 	number int64
 	value  T
 }
@@ -31,22 +31,22 @@ func (h *history[T]) add(sort string, value T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.kept == nil {
-		h.kept = make(map[string][]numbered[T])
+		h.kept = make(map[string][]numberedEntry[T])
 	}
 	h.total++
 	kept := h.kept[sort]
-	h.kept[sort] = append(kept[max(len(kept)+1-eventsKept, 0):], numbered[T]{h.total, value})
+	h.kept[sort] = append(kept[max(len(kept)+1-eventsKept, 0):], numberedEntry[T]{h.total, value})
 }
 
 // latest returns the entries of all sorts, the last one first, and the number of entries ever
 // added.
-func (h *history[T]) latest() (list []numbered[T], total int64) {
+func (h *history[T]) latest() (list []numberedEntry[T], total int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, kept := range h.kept {
 		list = append(list, kept...)
 	}
-	slices.SortFunc(list, func(a, b numbered[T]) int { return cmp.Compare(b.number, a.number) })
+	slices.SortFunc(list, func(a, b numberedEntry[T]) int { return cmp.Compare(b.number, a.number) })
 	return list, h.total
 }
 
