@@ -83,9 +83,9 @@
 //   - Several programs can share a file: write services: [shop-api] in a rule and pass
 //     [WithService] in the program.
 //   - Settings at the top apply to the whole file. disabled: true is the kill switch: handlers run
-//     unlocked and are counted. dry_run: true counts what would have happened. unmatched: warn permits
-//     rules that match no endpoint. uncovered: error requires a rule, or none: true, for each endpoint
-//     that changes something.
+//     unlocked and are counted. dry_run: true counts what would have happened. unmatched: warn
+//     permits rules that match no endpoint. uncovered: error requires a rule, or none: true, for
+//     each endpoint that may modify data.
 //
 // # Loading and reloading
 //

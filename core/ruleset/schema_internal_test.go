@@ -97,7 +97,7 @@ var beside = map[string]object{
 	"status":      {{"description", "The status that a refused client sees, for each cause: an HTTP status, a gRPC code or both. The default of busy is 409, ABORTED, and for a semaphore 429, RESOURCE_EXHAUSTED."}},
 	"debounce":    {{"description", "Refuses further calls for this long after a call succeeded: without an error, over HTTP with 2xx or 303. The watchdog holds the lock while the handler runs, and no call waits for it. read and semaphore have no window, because several calls hold them at a time."}},
 	"unmatched":   {{"description", "The severity of a rule that matches no endpoint of the program. error: start-up and reload fail. warn: it is reported. ignore: nothing happens. Default: error."}},
-	"uncovered":   {{"description", "The severity of an endpoint that changes something and has no rule, not even none: true. An HTTP endpoint changes something unless its method is GET, HEAD, OPTIONS or TRACE, a gRPC method unless its idempotency_level is NO_SIDE_EFFECTS. error: start-up and reload fail. warn: it is reported. ignore: nothing happens. Default: ignore."}},
+	"uncovered":   {{"description", "The severity of an endpoint that may modify data and has no rule, not even none: true. An HTTP endpoint may modify data unless its method is GET, HEAD, OPTIONS or TRACE, a gRPC method unless its idempotency_level is NO_SIDE_EFFECTS. error: start-up and reload fail. warn: it is reported. ignore: nothing happens. Default: ignore."}},
 	"profile": {
 		{"description", "The profile whose values the rule takes for the fields that it does not set: one under profiles, or quick (3s wait, 10s lease), normal (5s, 30s), heavy (10s, 60s), long (10s, watchdog)."},
 		{"not", object{{"const", "default"}}},

@@ -28,9 +28,9 @@ type Settings struct {
 	// [SeverityError].
 	Unmatched Severity
 
-	// Uncovered is the severity of an endpoint that changes something and has no rule, not
-	// even one with None. An HTTP endpoint changes something unless its method is GET, HEAD,
-	// OPTIONS or TRACE, a gRPC method unless its idempotency_level is NO_SIDE_EFFECTS. Default:
+	// Uncovered is the severity of an endpoint that may modify data and has no rule, not even
+	// one with None. An HTTP endpoint may modify data unless its method is GET, HEAD, OPTIONS
+	// or TRACE, a gRPC method unless its idempotency_level is NO_SIDE_EFFECTS. Default:
 	// [SeverityIgnore].
 	Uncovered Severity
 }
