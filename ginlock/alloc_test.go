@@ -11,12 +11,12 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// mute is a writer that discards everything and allocates nothing.
-type mute struct{ header http.Header }
+// discardWriter is a writer that discards everything and allocates nothing.
+type discardWriter struct{ header http.Header }
 
-func (m mute) Header() http.Header         { return m.header }
-func (m mute) Write(p []byte) (int, error) { return len(p), nil }
-func (m mute) WriteHeader(int)             {}
+func (m discardWriter) Header() http.Header         { return m.header }
+func (m discardWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (m discardWriter) WriteHeader(int)             {}
 
 // unmatchedMiddleware returns a middleware without rules for GET /orders/:id.
 func unmatchedMiddleware(t testing.TB) gin.HandlerFunc {
@@ -32,7 +32,7 @@ func unmatchedMiddleware(t testing.TB) gin.HandlerFunc {
 }
 
 func TestMiddleware_Allocations(t *testing.T) {
-	r, w := gin.New(), mute{http.Header{}}
+	r, w := gin.New(), discardWriter{http.Header{}}
 	guard := unmatchedMiddleware(t)
 	var allocations float64
 	measure := func(c *gin.Context) { allocations = testing.AllocsPerRun(200, func() { guard(c) }) }
@@ -46,7 +46,7 @@ func TestMiddleware_Allocations(t *testing.T) {
 }
 
 func BenchmarkMiddleware_Unmatched(b *testing.B) {
-	w := mute{http.Header{}}
+	w := discardWriter{http.Header{}}
 	req := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/orders/42", nil)
 	for name, guarded := range map[string]bool{"bare": false, "guarded": true} {
 		r := gin.New()
@@ -70,7 +70,7 @@ func BenchmarkHandler_Disabled(b *testing.B) {
 	if err := guard.Handle(r, "GET", "/orders/:id", ruleset.Rule{Key: "order:#{path.id}", Disabled: true}, func(*gin.Context) {}); err != nil {
 		b.Fatal(err)
 	}
-	w := mute{http.Header{}}
+	w := discardWriter{http.Header{}}
 	req := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/orders/42", nil)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -78,9 +78,9 @@ func BenchmarkHandler_Disabled(b *testing.B) {
 	}
 }
 
-// lookups calls measure for a route with a rule and for a route without one. The engine has n rules and a
+// measureLookups calls measure for a route with a rule and for a route without one. The engine has n rules and a
 // route for each.
-func lookups(t testing.TB, n int, measure func(name string, find func() bool)) {
+func measureLookups(t testing.TB, n int, measure func(name string, find func() bool)) {
 	t.Helper()
 	rules := make([]ruleset.Rule, n)
 	for i := range rules {
@@ -107,13 +107,13 @@ func lookups(t testing.TB, n int, measure func(name string, find func() bool)) {
 	in.POST("/shop-without/orders/:id/pay", handle("unmatched"))
 	in.NoRoute(handle("no route"))
 	for _, path := range []string{fmt.Sprintf("/shop-%d/orders/42/pay", n/2), "/shop-without/orders/42/pay", "/nowhere"} {
-		in.ServeHTTP(mute{http.Header{}}, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil))
+		in.ServeHTTP(discardWriter{http.Header{}}, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil))
 	}
 }
 
 func TestLookup_Allocations(t *testing.T) {
 	measured := 0
-	lookups(t, 1000, func(name string, find func() bool) {
+	measureLookups(t, 1000, func(name string, find func() bool) {
 		want(t, name, find(), name == "matched")
 		want(t, name+": allocations", testing.AllocsPerRun(100, func() { find() }), 0)
 		measured++
@@ -123,7 +123,7 @@ func TestLookup_Allocations(t *testing.T) {
 
 func BenchmarkLookup(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
-		lookups(b, n, func(name string, find func() bool) {
+		measureLookups(b, n, func(name string, find func() bool) {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -321,19 +321,19 @@ func answeringMiddlewares() map[string]gin.HandlerFunc {
 	}
 }
 
-// paid is a handler that answers.
-func paid(c *gin.Context) { c.String(http.StatusOK, "paid") }
+// answerPaid is a handler that answers.
+func answerPaid(c *gin.Context) { c.String(http.StatusOK, "paid") }
 
-// paidEarly is a handler that answers and then loses its lock.
-func paidEarly(c *gin.Context) {
-	paid(c)
+// answerThenLose is a handler that answers and then loses its lock.
+func answerThenLose(c *gin.Context) {
+	answerPaid(c)
 	<-c.Request.Context().Done()
 }
 
-// paidLate is a handler that answers after it has lost its lock.
-func paidLate(c *gin.Context) {
+// loseThenAnswer is a handler that answers after it has lost its lock.
+func loseThenAnswer(c *gin.Context) {
 	<-c.Request.Context().Done()
-	paid(c)
+	answerPaid(c)
 }
 
 // The client gets only the answer of the guard, whatever outer middlewares write because of the status and
@@ -355,15 +355,15 @@ func TestAnswer_OnlyOne(t *testing.T) {
 		status   int
 		body     string // "problem" for a problem document
 	}{
-		"backend":          {pay, down, paid, nil, 503, "problem"},
-		"busy":             {pay, taken, paid, nil, 409, "problem"},
-		"broken rule":      {ruleset.Rule{Key: "order:#{user}"}, free, paid, nil, 500, "problem"},
-		"own writer":       {pay, down, paid, []any{words}, 503, "in words"},
-		"skip":             {skipping, down, paid, nil, 204, ""},
-		"null":             {null, down, paid, nil, 200, "null"},
+		"backend":          {pay, down, answerPaid, nil, 503, "problem"},
+		"busy":             {pay, taken, answerPaid, nil, 409, "problem"},
+		"broken rule":      {ruleset.Rule{Key: "order:#{user}"}, free, answerPaid, nil, 500, "problem"},
+		"own writer":       {pay, down, answerPaid, []any{words}, 503, "in words"},
+		"skip":             {skipping, down, answerPaid, nil, 204, ""},
+		"null":             {null, down, answerPaid, nil, 200, "null"},
 		"lost":             {brief, free, func(c *gin.Context) { <-c.Request.Context().Done() }, nil, 500, "problem"},
-		"lost, too late":   {failing, free, paidEarly, []any{ginlock.WithBuffer(1)}, 200, "paid"},
-		"lost, taken back": {failing, free, paidLate, []any{ginlock.WithBuffer(64)}, 500, "problem"},
+		"lost, too late":   {failing, free, answerThenLose, []any{ginlock.WithBuffer(1)}, 200, "paid"},
+		"lost, taken back": {failing, free, loseThenAnswer, []any{ginlock.WithBuffer(64)}, 500, "problem"},
 	}
 	for name, tt := range tests {
 		for outside, middleware := range answeringMiddlewares() {
@@ -397,8 +397,8 @@ func wantBody(t testing.TB, got, body string) {
 	}
 }
 
-// The same is true for the answer of an inner guard if an outer guard buffers the response.
-func TestAnswer_OnlyOneOfAnInnerGuard(t *testing.T) {
+// The client also gets only the answer of an inner guard if an outer guard buffers the response.
+func TestAnswer_OnlyOneOfInnerGuard(t *testing.T) {
 	t.Parallel()
 	for outside, middleware := range answeringMiddlewares() {
 		t.Run("outside "+outside, func(t *testing.T) {
@@ -407,7 +407,7 @@ func TestAnswer_OnlyOneOfAnInnerGuard(t *testing.T) {
 				inner := ruleset.Rule{Name: "inner", Key: "inner", WaitTime: ruleset.NoWait}
 				inner.Status.Busy.HTTP = http.StatusServiceUnavailable
 				s.engine.Use(middleware)
-				s.engine.POST(payPath, s.guard.Handler(pay), s.guard.Handler(inner), paid)
+				s.engine.POST(payPath, s.guard.Handler(pay), s.guard.Handler(inner), answerPaid)
 				s.redis.Take(prefix+"inner", time.Hour)
 				for range 2 {
 					status, body, err := s.post(t)
@@ -422,12 +422,12 @@ func TestAnswer_OnlyOneOfAnInnerGuard(t *testing.T) {
 }
 
 // An error writer that writes nothing leaves the answer to an outer middleware.
-func TestAnswer_LeftToAMiddlewareOutside(t *testing.T) {
+func TestAnswer_LeftToOuterMiddleware(t *testing.T) {
 	t.Parallel()
 	leave := func(c *gin.Context, refusal *aspect.RefusedError) { _ = c.Error(refusal) }
 	serveShop(t, nil, func(t *testing.T, s *online) {
 		s.engine.Use(answeringMiddlewares()["answers unless written"])
-		s.engine.POST(payPath, s.guard.Handler(pay), paid)
+		s.engine.POST(payPath, s.guard.Handler(pay), answerPaid)
 		s.redis.Take(payKey, time.Hour)
 		status, body, err := s.post(t)
 		want(t, "error", err, nil)

@@ -30,7 +30,7 @@ type payment struct {
 
 const paymentJSON = `{"id":"42","amount":9007199254740993}`
 
-func TestBody_HandlersAndBindersGetAll(t *testing.T) {
+func TestBody_CompleteForHandlersAndBinders(t *testing.T) {
 	t.Parallel()
 	form, formType := multipartBody(t)
 	tests := map[string]struct {
@@ -149,7 +149,7 @@ func TestBody_ReadBeforeTheWait(t *testing.T) {
 				if tt.taken {
 					s.redis.Take(payKey, time.Hour)
 				}
-				body := &eofNoticed{Reader: strings.NewReader(paymentJSON)}
+				body := &eofRecorder{Reader: strings.NewReader(paymentJSON)}
 				req := request{body: paymentJSON}.build()
 				req.Body, req.ProtoMajor = body, tt.proto
 				s.engine.ServeHTTP(httptest.NewRecorder(), req)
@@ -159,19 +159,19 @@ func TestBody_ReadBeforeTheWait(t *testing.T) {
 	}
 }
 
-// eofNoticed is a body that records whether its end was read.
-type eofNoticed struct {
+// eofRecorder is a body that records whether its end was read.
+type eofRecorder struct {
 	io.Reader
 	ended bool
 }
 
-func (b *eofNoticed) Read(p []byte) (int, error) {
+func (b *eofRecorder) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	b.ended = b.ended || errors.Is(err, io.EOF)
 	return n, err
 }
 
-func (b *eofNoticed) Close() error { return nil }
+func (b *eofRecorder) Close() error { return nil }
 
 func TestBody_TypeIsCheckedAtStartUp(t *testing.T) {
 	t.Parallel()
@@ -205,37 +205,37 @@ func TestBody_FormParsedByTheHandler(t *testing.T) {
 	})
 }
 
-// unread is a body that must not be read before the handler runs.
-type unread struct {
+// unreadBody is a body that must not be read before the handler runs.
+type unreadBody struct {
 	t    *testing.T
 	name string
 	may  bool
 }
 
-func (u *unread) Read([]byte) (int, error) {
+func (u *unreadBody) Read([]byte) (int, error) {
 	if !u.may {
 		u.t.Errorf("%s: the body was read", u.name)
 	}
 	return 0, io.EOF
 }
 
-func (u *unread) Close() error { return nil }
+func (u *unreadBody) Close() error { return nil }
 
-// early sends a request whose body must not be read.
-func (s *shop) early(t *testing.T, name string, r request, length int64) *httptest.ResponseRecorder {
+// sendUnread sends a request whose body must not be read.
+func (s *shop) sendUnread(t *testing.T, name string, r request, length int64) *httptest.ResponseRecorder {
 	t.Helper()
 	r.body = "{}"
 	req := r.build()
-	body := &unread{t: t, name: name}
+	body := &unreadBody{t: t, name: name}
 	req.Body, req.ContentLength = body, length
 	w := httptest.NewRecorder()
-	s.engine.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), unread{}, body)))
+	s.engine.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), unreadBody{}, body)))
 	return w
 }
 
 // mayRead returns a handler that permits reading the body.
 func mayRead(c *gin.Context) {
-	if body, ok := c.Request.Context().Value(unread{}).(*unread); ok {
+	if body, ok := c.Request.Context().Value(unreadBody{}).(*unreadBody); ok {
 		body.may = true
 	}
 	c.Status(http.StatusNoContent)
@@ -300,7 +300,7 @@ func TestBody_NotReadForEarlyAnswers(t *testing.T) {
 					s.handle(t, method, payPath, tt.rule, mayRead)
 				}
 				tt.before(t, s)
-				want(t, "status", s.early(t, name, tt.r, tt.length).Code, tt.status)
+				want(t, "status", s.sendUnread(t, name, tt.r, tt.length).Code, tt.status)
 				s.redis.Free(payKey)
 			}, ginlock.WithVariable("who", func(*gin.Context) (string, error) { return "", nil }))
 		})
@@ -325,7 +325,7 @@ func TestBody_NotReadWhileTheClientIsFull(t *testing.T) {
 		s.redis.Take(payKey, time.Hour)
 		go s.do(t, request{body: `{"id":"42"}`})
 		synctest.Wait()
-		want(t, "status", s.early(t, "full", request{}, 100).Code, http.StatusTooManyRequests)
+		want(t, "status", s.sendUnread(t, "full", request{}, 100).Code, http.StatusTooManyRequests)
 		s.redis.Free(payKey)
 		synctest.Wait()
 		want(t, "Close", locks.Close(t.Context()), nil)
@@ -434,7 +434,7 @@ func TestBody_FormParsedByAMiddleware(t *testing.T) {
 var errCut = errors.New("cut")
 
 // The handler gets the error that ended the body early.
-func TestBody_BrokenOffBeforeItsFirstByte(t *testing.T) {
+func TestBody_CutBeforeItsFirstByte(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.handle(t, "POST", payPath, ruleset.Rule{Key: `order:#{body.id}`, OnKey: failpolicy.Proceed}, func(c *gin.Context) {
@@ -442,7 +442,7 @@ func TestBody_BrokenOffBeforeItsFirstByte(t *testing.T) {
 			wantErr(t, "the body", err, errCut)
 		})
 		req := request{body: "x", typ: "text/plain"}.build()
-		req.Body, req.ContentLength = io.NopCloser(broken{}), -1
+		req.Body, req.ContentLength = io.NopCloser(brokenBody{}), -1
 		w := httptest.NewRecorder()
 		s.engine.ServeHTTP(w, req)
 		want(t, "status", w.Code, http.StatusOK)
@@ -450,6 +450,6 @@ func TestBody_BrokenOffBeforeItsFirstByte(t *testing.T) {
 	})
 }
 
-type broken struct{}
+type brokenBody struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, errCut }
+func (brokenBody) Read([]byte) (int, error) { return 0, errCut }

@@ -162,8 +162,8 @@ func TestCheck_HandlerAfterItsFirstRequest(t *testing.T) {
 	})
 }
 
-// The message begins with the mistake of the rule. It names the nearest route only if the rule has other problems on other
-// routes.
+// The message begins with the mistake of the rule. The message names the nearest route only if the rule has other
+// problems on other routes.
 func TestCheck_HandlerThatFitsNoRoute(t *testing.T) {
 	t.Parallel()
 	orders := ruleset.HTTP("POST /orders/:id")

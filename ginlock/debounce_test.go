@@ -22,8 +22,8 @@ func TestDebounce_Cancelled(t *testing.T) {
 	}{
 		"CancelDebounce":     {request{}, func(c *gin.Context) { aspect.CancelDebounce(c.Request.Context()) }, false},
 		"an error of gin":    {request{}, func(c *gin.Context) { _ = c.Error(http.ErrBodyNotAllowed); c.String(http.StatusOK, "ok") }, false},
-		"success":            {request{}, answering(http.StatusCreated), true},
-		"HEAD":               {request{method: http.MethodHead}, answering(http.StatusOK), false},
+		"success":            {request{}, answerWith(http.StatusCreated), true},
+		"HEAD":               {request{method: http.MethodHead}, answerWith(http.StatusOK), false},
 		"with gin's context": {request{}, func(c *gin.Context) { aspect.CancelDebounce(c) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -366,7 +366,7 @@ func TestHandler_WithoutNamesConcurrently(t *testing.T) {
 }
 
 // A Handler that is created again for every request is the same each time.
-func TestHandler_MadeWithinAHandler(t *testing.T) {
+func TestHandler_CreatedPerRequest(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
 	bubble(t, func(t *testing.T, s *shop) {

@@ -38,7 +38,7 @@ func TestKind_WriteInsideOfRead(t *testing.T) {
 	wantLoggedMistake(t, payAs(ruleset.Read), payAs(ruleset.Write), "cannot become a write lock")
 }
 
-// A request that yields no key is not a fault of the program, whatever status the rule has for it.
+// A request that yields no key is not a fault of the program, whatever status the rule has for such requests.
 func TestAnswer_StatusOfARuleForNoKey(t *testing.T) {
 	t.Parallel()
 	rule := pay

@@ -31,7 +31,7 @@ func overrun(t testing.TB, c *gin.Context) {
 	wantErr(t, "cause", context.Cause(ctx), core.ErrLost)
 }
 
-func TestLoss_UnderTheHandler(t *testing.T) {
+func TestLoss_WhileTheHandlerRuns(t *testing.T) {
 	t.Parallel()
 	failing := brief
 	failing.OnLost = failpolicy.Fail
@@ -82,7 +82,7 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 	}
 }
 
-func TestLoss_OrClientLeft(t *testing.T) {
+func TestLoss_ClientLeft(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
 	bubble(t, func(t *testing.T, s *shop) {
@@ -100,23 +100,23 @@ func TestLoss_OrClientLeft(t *testing.T) {
 	}, core.WithObserver(rec.observer()))
 }
 
-// Without a buffer, a sent answer cannot be taken back, so a rule must not ask for that.
+// Without a buffer, the guard cannot discard an answer, so on_lost: fail is an error.
 func TestLoss_FailNeedsABuffer(t *testing.T) {
 	t.Parallel()
 	failing := pay
 	failing.OnLost = failpolicy.Fail
 	advice := `give WithBuffer(64<<10, "POST ` + payPath + `"), or write OnLost: failpolicy.Cancel`
 	bubble(t, func(t *testing.T, s *shop) {
-		wantText(t, s.guard.Handle(s.engine, http.MethodPost, payPath, failing, paid), advice)
-		s.engine.PUT(payPath, s.guard.Handler(failing), paid)
-		s.engine.POST("/other", paid)
+		wantText(t, s.guard.Handle(s.engine, http.MethodPost, payPath, failing, answerPaid), advice)
+		s.engine.PUT(payPath, s.guard.Handler(failing), answerPaid)
+		s.engine.POST("/other", answerPaid)
 		wantText(t, s.guard.Check(s.engine), advice, "Handler at ", `(nearest route: POST `)
 		for _, method := range []string{http.MethodPost, http.MethodPut} {
 			want(t, method, s.do(t, request{method: method}).Code, http.StatusInternalServerError)
 		}
 	}, ginlock.WithBuffer(1<<10, "POST /other"))
 	bubble(t, func(t *testing.T, s *shop) {
-		s.engine.POST(payPath, s.guard.Handler(failing), paid)
+		s.engine.POST(payPath, s.guard.Handler(failing), answerPaid)
 		must(t, s.guard.Check(s.engine))
 		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
 	}, ginlock.WithBuffer(1<<10, "POST "+payPath))
@@ -124,7 +124,7 @@ func TestLoss_FailNeedsABuffer(t *testing.T) {
 
 // If an answer is discarded, its headers are discarded, too. The client still gets the headers of outer
 // middlewares.
-func TestLoss_TakesBackHeaders(t *testing.T) {
+func TestLoss_DiscardsHeaders(t *testing.T) {
 	t.Parallel()
 	failing := brief
 	failing.OnLost = failpolicy.Fail
@@ -135,7 +135,7 @@ func TestLoss_TakesBackHeaders(t *testing.T) {
 	}{
 		"given up, no answer":      {brief, nil, func(*gin.Context) {}},
 		"given up":                 {brief, nil, func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }},
-		"fail, buffered":           {failing, []any{ginlock.WithBuffer(64)}, paid},
+		"fail, buffered":           {failing, []any{ginlock.WithBuffer(64)}, answerPaid},
 		"fail, buffered and empty": {failing, []any{ginlock.WithBuffer(64)}, func(*gin.Context) {}},
 	}
 	for name, tt := range tests {
@@ -180,7 +180,7 @@ func TestLoss_TakesBackHeaders(t *testing.T) {
 }
 
 // The headers that the guard set for the handler's answer are discarded, too.
-func TestLoss_TakesBackTheStatusHeader(t *testing.T) {
+func TestLoss_DiscardsStatusHeader(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]any{"": nil, "buffered": {ginlock.WithBuffer(64)}} {
 		t.Run(name, func(t *testing.T) {

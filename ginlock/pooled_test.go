@@ -35,10 +35,10 @@ func abandon(c *gin.Context) {
 	}
 }
 
-// reusing returns a middleware that passes gin's context to the next request, on a route without a lock, as
+// reuseContext returns a middleware that passes gin's context to the next request, on a route without a lock, as
 // the engine does with a context from its pool. It calls during while that request is served. The test fails
 // if the context changes under the handlers of that request.
-func (s *shop) reusing(t *testing.T, during func()) gin.HandlerFunc {
+func (s *shop) reuseContext(t *testing.T, during func()) gin.HandlerFunc {
 	var next *http.Request
 	s.engine.GET("/free", func(c *gin.Context) {
 		c.Writer = gin.CreateTestContextOnly(httptest.NewRecorder(), s.engine).Writer
@@ -93,7 +93,7 @@ func TestPooled_DuringTheWait(t *testing.T) {
 			runs := func(*gin.Context) { t.Error("a handler of the first request ran") }
 			orders := &record{} // orders the writes of gin before the reads of the guard, for the race detector
 			bubble(t, func(t *testing.T, s *shop) {
-				s.engine.Use(s.reusing(t, func() {
+				s.engine.Use(s.reuseContext(t, func() {
 					orders.mu.Lock()
 					orders.mu.Unlock() //nolint:staticcheck // see above
 					if tt.gets {
@@ -114,12 +114,12 @@ func TestPooled_DuringTheWait(t *testing.T) {
 	}
 }
 
-// Rules after the wait do not read the next request.
+// After an abandoned wait, the remaining rules of the request do not read the request that then has the context.
 func TestPooled_BetweenTwoRules(t *testing.T) {
 	t.Parallel()
 	read := func(*gin.Context) (string, error) { t.Error("a variable was read"); return "", nil }
 	bubble(t, func(t *testing.T, s *shop) {
-		s.engine.Use(s.reusing(t, func() {
+		s.engine.Use(s.reuseContext(t, func() {
 			s.redis.Free(payKey)
 			synctest.Wait()
 		}), abandon)
@@ -161,7 +161,7 @@ func TestPooled_DuringTheHandler(t *testing.T) {
 				over = make(chan struct{})
 				s := newShop(t, append(tt.options, ginlock.WithFallback("queue", handler))...)
 				defer s.close(t)
-				s.engine.Use(s.reusing(t, func() {
+				s.engine.Use(s.reuseContext(t, func() {
 					close(over)
 					time.Sleep(failing.LeaseTime) // virtual time
 					synctest.Wait()
@@ -183,7 +183,7 @@ func TestPooled_NoDebounceWindowBegins(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		over := make(chan struct{})
-		s.engine.Use(s.reusing(t, func() {
+		s.engine.Use(s.reuseContext(t, func() {
 			close(over)
 			synctest.Wait()
 			want(t, "held", s.held(t, payKey), false)

@@ -32,8 +32,8 @@ func (s *shop) declare(t testing.TB, rules ...ruleset.Rule) {
 	s.engine.Use(s.guard.Middleware(goSet(t, rules)))
 }
 
-// answering returns a new closure of the same function literal each time.
-func answering(status int) gin.HandlerFunc { return func(c *gin.Context) { c.Status(status) } }
+// answerWith returns a new closure of the same function literal each time.
+func answerWith(status int) gin.HandlerFunc { return func(c *gin.Context) { c.Status(status) } }
 
 func payNow(method string) ruleset.Rule {
 	return ruleset.Rule{Endpoint: ruleset.Route(method, payPath), Key: "order:#{path.id}", WaitTime: ruleset.NoWait}
@@ -49,9 +49,9 @@ func TestRoute_ChangedMethod(t *testing.T) {
 		},
 		"Middleware, and a route without rules under the other method": func(t *testing.T, s *shop) {
 			s.declare(t, payNow("POST"))
-			s.engine.POST(payPath, answering(http.StatusNoContent))
+			s.engine.POST(payPath, answerWith(http.StatusNoContent))
 			for _, method := range []string{"DELETE", "PUT", "PURGE"} {
-				s.engine.Handle(method, payPath, answering(http.StatusTeapot))
+				s.engine.Handle(method, payPath, answerWith(http.StatusTeapot))
 			}
 		},
 		"Handler": func(_ *testing.T, s *shop) {
@@ -168,8 +168,8 @@ func TestRoute_HandleContextWithAnotherMethod(t *testing.T) {
 			}
 		})
 		s.declare(t, payNow("DELETE"))
-		s.engine.POST(payPath, answering(http.StatusTeapot))
-		s.engine.DELETE(payPath, answering(http.StatusNoContent))
+		s.engine.POST(payPath, answerWith(http.StatusTeapot))
+		s.engine.DELETE(payPath, answerWith(http.StatusNoContent))
 		s.redis.Take(payKey, time.Hour)
 		want(t, "POST", s.do(t, request{}).Code, http.StatusTeapot)
 		want(t, "DELETE", s.do(t, overrideRequest("DELETE")).Code, http.StatusConflict)

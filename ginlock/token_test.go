@@ -41,7 +41,7 @@ func TestTokenHeader(t *testing.T) {
 }
 
 // If an answer is discarded, the token header is discarded, too.
-func TestTokenHeader_TakenBack(t *testing.T) {
+func TestTokenHeader_Discarded(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]any{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
 		bubble(t, func(t *testing.T, s *shop) {

@@ -46,7 +46,7 @@ type staff struct {
 	secret string
 }
 
-func described(t testing.TB) (*ginlock.Guard, *gin.Engine) {
+func describedGuard(t testing.TB) (*ginlock.Guard, *gin.Engine) {
 	t.Helper()
 	_ = invoice{hidden: 1}.hidden
 	_ = staff{secret: "x"}.secret
@@ -70,7 +70,7 @@ func TestWriteRoutes(t *testing.T) {
 	t.Parallel()
 	var first, second bytes.Buffer
 	for _, w := range []*bytes.Buffer{&first, &second} {
-		guard, r := described(t)
+		guard, r := describedGuard(t)
 		if err := guard.WriteRoutes(w, r); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWriteRoutes_Errors(t *testing.T) {
 	t.Parallel()
-	guard, r := described(t)
+	guard, r := describedGuard(t)
 	wantErr(t, "full disk", guard.WriteRoutes(full{}, r), errFull)
 	wantText(t, guard.WriteRoutes(full{}, nil), "engine is nil")
 }

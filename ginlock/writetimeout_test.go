@@ -69,7 +69,7 @@ func (o *online) speak(h2 bool) {
 	transport.Protocols.SetUnencryptedHTTP2(h2)
 }
 
-func TestWriteTimeout_LeavesTheHandlerAlone(t *testing.T) {
+func TestWriteTimeout_HandlerHasNoDeadline(t *testing.T) {
 	t.Parallel()
 	serveShop(t, writeTimeout(40*time.Millisecond), func(t *testing.T, s *online) {
 		s.handle(t, "POST", payPath, patient, func(c *gin.Context) {
@@ -87,7 +87,7 @@ func TestWriteTimeout_LeavesTheHandlerAlone(t *testing.T) {
 func TestWriteTimeout_LockFreedInTime(t *testing.T) {
 	t.Parallel()
 	serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
-		s.handle(t, "POST", payPath, patient, paid)
+		s.handle(t, "POST", payPath, patient, answerPaid)
 		s.redis.Take(payKey, 8*time.Second)
 		status, body, err := s.post(t)
 		want(t, "error", err, nil)

@@ -129,7 +129,7 @@ func wantMisconfigured(t *testing.T, got answer) {
 	}
 }
 
-// A request that yields no key is not the server's mistake, whatever status the rule has for it.
+// A request that yields no key is not the server's mistake, whatever status the rule has for such requests.
 func TestRefusal_StatusForNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) {
@@ -159,7 +159,7 @@ func TestRefusal_WriteInsideRead(t *testing.T) {
 	}
 	b.server = b.newServer([]grpc.UnaryServerInterceptor{see, reader.UnaryServerInterceptor()}, nil)
 	shoppb.RegisterOrdersServer(b.server, s)
-	got := b.checked().call(t.Context(), "Pay", "1")
+	got := b.checkAndServe().call(t.Context(), "Pay", "1")
 	if st := status.Convert(got.err); st.Code() != codes.Internal || st.Message() != "The request could not be completed" || s.ran.Load() != 0 {
 		t.Errorf("got %v, ran %d; want INTERNAL and no run", got.err, s.ran.Load())
 	}

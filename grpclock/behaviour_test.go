@@ -74,18 +74,20 @@ func (p program) start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	if err != nil {
 		return adaptertest.Server{}, err
 	}
-	b := &bench{t: tb, locks: what.Locks, guard: guard, shop: paying(what.Pay)}
+	b := &bench{t: tb, locks: what.Locks, guard: guard, shop: payingShop(what.Pay)}
 	b.server = b.newServer(nil, nil)
 	shoppb.RegisterOrdersServer(b.server, b.shop)
 	b.serve()
 	return adaptertest.Server{
 		Check: func() error { return guard.Check(b.server) }, Aspect: guard.Aspect(), Hold: grpclock.Hold,
-		Call: func(ctx context.Context, c adaptertest.Call) adaptertest.Answer { return b.calling(ctx, p.method, c) },
+		Call: func(ctx context.Context, c adaptertest.Call) adaptertest.Answer {
+			return b.callProgram(ctx, p.method, c)
+		},
 	}, nil
 }
 
-// paying returns a shop whose methods all call pay.
-func paying(pay func(context.Context, string) (string, error)) *shop {
+// payingShop returns a shop whose methods all call pay.
+func payingShop(pay func(context.Context, string) (string, error)) *shop {
 	first := func(ctx context.Context, req *shoppb.PayRequest, err error) (*shoppb.PayReply, error) {
 		if err != nil {
 			return nil, err
@@ -123,8 +125,8 @@ func paying(pay func(context.Context, string) (string, error)) *shop {
 	}
 }
 
-// calling calls a method for package adaptertest.
-func (b *bench) calling(ctx context.Context, method string, c adaptertest.Call) adaptertest.Answer {
+// callProgram calls a method for package adaptertest.
+func (b *bench) callProgram(ctx context.Context, method string, c adaptertest.Call) adaptertest.Answer {
 	if c.Tenant != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "x-tenant", c.Tenant)
 	}

@@ -292,7 +292,7 @@ func TestLayers_SameBehaviour(t *testing.T) {
 		for layer, opts := range s.layers(t) {
 			t.Run(s.method+"/"+layer, func(t *testing.T) {
 				t.Parallel()
-				b := prepareTill(t, s.timeout(), handler, append(opts, tillQueue())...).checked()
+				b := prepareTill(t, s.timeout(), handler, append(opts, tillQueue())...).checkAndServe()
 				if got := s.calls(t.Context(), b, s.method); !slices.Equal(got, s.want) {
 					t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(s.want, "\n"))
 				}
@@ -373,7 +373,7 @@ func TestLayers_FileOverOptions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			set := load(t, "rules:\n  - {grpc: "+tillMethod(tt.method)+", "+tt.entry+"}\n")
-			b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checked()
+			b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checkAndServe()
 			b.redis.Take("till:1", time.Minute)
 			if got := b.sell(t.Context(), tt.method, sale("1", 1)); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
@@ -385,7 +385,7 @@ func TestLayers_FileOverOptions(t *testing.T) {
 func TestLayers_FileChangesWaitTime(t *testing.T) {
 	t.Parallel()
 	set := load(t, "rules:\n  - {grpc: "+tillMethod("Refuse")+", wait_time: 10m}\n")
-	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checked()
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checkAndServe()
 	b.redis.Take("till:1", time.Minute)
 	answer := make(chan string)
 	go func() { answer <- b.sell(t.Context(), "Refuse", sale("1", 1)) }()
@@ -403,13 +403,13 @@ func TestLayers_FileChangesWaitTime(t *testing.T) {
 func TestLayers_FileOverCodeAndOptions(t *testing.T) {
 	t.Parallel()
 	code := ruleset.Rule{Endpoint: ruleset.GRPC(tillMethod("Refuse")), Key: "code", OnBusy: failpolicy.NullResponse, Response: `{"text": "code"}`}
-	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithRules(code)).checked()
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithRules(code)).checkAndServe()
 	b.redis.Take("till:1", time.Minute)
 	if got := b.sell(t.Context(), "Refuse", sale("1", 1)); got != "OK | null | code" {
 		t.Errorf("options over code: got %q, want the key of the option and the answer of the code", got)
 	}
 	set := load(t, "rules:\n  - {grpc: "+tillMethod("Refuse")+", response: '{\"text\": \"file\"}'}\n", ruleset.WithRules(code))
-	b = prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checked()
+	b = prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checkAndServe()
 	b.redis.Take("till:1", time.Minute)
 	if got := b.sell(t.Context(), "Refuse", sale("1", 1)); got != "OK | null | file" {
 		t.Errorf("a file over options over code: got %q", got)
@@ -419,7 +419,7 @@ func TestLayers_FileOverCodeAndOptions(t *testing.T) {
 func TestLayers_WildcardsAndOptions(t *testing.T) {
 	t.Parallel()
 	set := load(t, "rules:\n  - {grpc: /till.v1.Till/*, key: all, wait_time: none}\n")
-	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checked()
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(set)).checkAndServe()
 	b.redis.Take("all", time.Minute)
 	for method, want := range map[string]string{"Plain": busy, "Count": busy, "Refuse": "OK | Refuse 1", "Free": "OK | Free 1"} {
 		if got := b.sell(t.Context(), method, sale("1", 1)); got != want {
@@ -436,7 +436,7 @@ func TestLayers_DefaultsOfFile(t *testing.T) {
 		"dry_run: true\n" + elsewhere:                                "OK | Refuse 1",
 		"profiles: {default: {message: closed today}}\n" + elsewhere: "Aborted | interlock/LOCK_BUSY | closed today",
 	} {
-		b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(load(t, text))).checked()
+		b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(load(t, text))).checkAndServe()
 		b.redis.Take("till:1", time.Minute)
 		if got := b.sell(t.Context(), "Refuse", sale("1", 1)); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)

@@ -47,7 +47,7 @@ func TestUnary_MatchedMethodDecides(t *testing.T) {
 			s := &shop{}
 			b := prepare(t, s, core.WithObserver(seen.observer()), grpclock.WithRules(tt.rules...))
 			shoppb.RegisterOrdersServer(renamedRegistrar{b.server, "shop.v2.Orders"}, s)
-			b.checked()
+			b.checkAndServe()
 			b.redis.Take("order:42", time.Hour)
 			err := b.conn.Invoke(t.Context(), "/shop.v2.Orders/Pay", order("42"), reply(""))
 			if status.Code(err) != tt.code {
@@ -75,7 +75,7 @@ func TestUnary_CallInsideCall(t *testing.T) {
 	}}
 	for name, rules := range map[string][]ruleset.Rule{"both": {rule("Pay"), rule("Free", func(r *ruleset.Rule) { r.Key = "free" })}, "the inner one": {rule("Free", func(r *ruleset.Rule) { r.Key = "free" })}} {
 		b = prepare(t, s, grpclock.WithRules(rules...))
-		b.checked()
+		b.checkAndServe()
 		if got, err := b.client.Pay(t.Context(), order("42")); err != nil || got.GetReceipt() != "freed" {
 			t.Errorf("%s: got %v %v", name, got, err)
 		}

@@ -46,7 +46,7 @@ const (
 	chatLock = `option (interlock.v1.lock) = {key: "chat:#{req.order_id}" wait_time: "none" on_busy: STRATEGY_SKIP};`
 )
 
-// readLate reads that service like a program with the given options.
+// readLate reads the file of lateService like a program that knows only the given extensions.
 func readLate(t *testing.T, text string, known *protoregistry.Types) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
 	t.Helper()
 	set := protofile.Compile(t, false, map[string]string{"late/v1/late.proto": text}, "proto")
@@ -79,7 +79,7 @@ func TestOptions_AllForms(t *testing.T) {
 			files, service := readLate(t, lateService(t, payLock, chatLock), types)
 			b := prepare(t, &shop{}, grpclock.WithDescriptors(files))
 			b.server = dynamicServer(b.guard, service)
-			b.checked()
+			b.checkAndServe()
 			b.redis.Take("pay:1", time.Minute)
 			b.redis.Take("chat:1", time.Minute)
 			got := new(shoppb.PayReply)

@@ -82,7 +82,7 @@ func TestReload_RefusesInvalidFiles(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
 			rules := openRules(t, tillFile("Refuse", good))
-			b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules), core.WithObserver(seen.observer())).checked()
+			b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules), core.WithObserver(seen.observer())).checkAndServe()
 			b.redis.Take("till:1", time.Minute)
 			err := rules.change(t, tt.text)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || (name != "uncovered" && !strings.Contains(err.Error(), "locks.yaml:2:")) {
@@ -105,7 +105,7 @@ func TestReload_RefusesInvalidFiles(t *testing.T) {
 func TestReload_ComparesAllLayers(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, tillFile("Refuse", `keys: ["till:#{req.item}", "new:#{req.item}"]`))
-	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checked()
+	b := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checkAndServe()
 	if err := rules.change(t, tillFile("Refuse", `key: "new:#{req.item}"`)); err != nil {
 		t.Errorf("a step with both keys: %v", err)
 	}
@@ -125,8 +125,8 @@ func TestReload_AllGuardsOrNone(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, tillFile("Plain", `key: "till:#{req.item}", wait_time: none`))
 	tenant := grpclock.WithVariable("tenant", func(context.Context) (string, error) { return "x", nil })
-	first := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules), tenant).checked()
-	second := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checked()
+	first := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules), tenant).checkAndServe()
+	second := prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checkAndServe()
 	if err := rules.change(t, tillFile("Plain", `key: "till:#{req.item}", when: tenant == "y"`)); err == nil {
 		t.Fatal("a rule that does not fit one guard was not refused")
 	}
@@ -173,7 +173,7 @@ func TestReload_NotifiesObservers(t *testing.T) {
 	seen, warned := &ruleLog{}, &warnings{}
 	b := prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithSet(rules), core.WithObserver(seen.observer(), warned.observer()))
 	b.server = dynamicServer(b.guard, service)
-	b.checked()
+	b.checkAndServe()
 	expect := func(when string, want ...string) {
 		t.Helper()
 		if got := seen.take(); !slices.Equal(got, want) {
@@ -393,7 +393,7 @@ func TestReload_WithoutCheckKeepsLocks(t *testing.T) {
 	}
 }
 
-// The same is true if WithDescriptors supplies the descriptors.
+// Such a reload is also refused if WithDescriptors supplies the descriptors.
 func TestReload_WithoutCheckAndWithDescriptors(t *testing.T) {
 	t.Parallel()
 	files, _ := readLate(t, lateService(t, payLock, ""), nil)
@@ -416,7 +416,7 @@ func TestReload_ReportsMistakeInsteadOfOtherLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rules := openRules(t, elsewhere)
-			prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checked()
+			prepareTill(t, patient, sellAll, tillQueue(), grpclock.WithSet(rules)).checkAndServe()
 			err := rules.change(t, tillFile("Refuse", tt.fields))
 			invalid, ok := errors.AsType[*ruleset.InvalidError](err)
 			if !ok || len(invalid.Problems) != 1 || !strings.Contains(err.Error(), tt.want) {

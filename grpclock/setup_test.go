@@ -132,11 +132,11 @@ type bench struct {
 // setup starts a bench whose guard passes its check.
 func setup(t testing.TB, s *shop, opts ...any) *bench {
 	t.Helper()
-	return prepare(t, s, opts...).checked()
+	return prepare(t, s, opts...).checkAndServe()
 }
 
-// checked serves a bench whose guard passes its check.
-func (b *bench) checked() *bench {
+// checkAndServe serves the bench after its guard has passed its check.
+func (b *bench) checkAndServe() *bench {
 	b.t.Helper()
 	if err := b.guard.Check(b.server); err != nil {
 		b.t.Fatal(err)
@@ -235,16 +235,16 @@ func (b *bench) held(name string) bool {
 }
 
 func recoverUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
-	defer recovered(&err)
+	defer recoverTo(&err)
 	return handler(ctx, req)
 }
 
 func recoverStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
-	defer recovered(&err)
+	defer recoverTo(&err)
 	return handler(srv, stream)
 }
 
-func recovered(err *error) {
+func recoverTo(err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("panic: %v", v)
 	}

@@ -54,7 +54,7 @@ func TestTable_RemembersExistingMethods(t *testing.T) {
 
 func TestTable_AfterCheck(t *testing.T) {
 	t.Parallel()
-	b := prepareTill(t, patient, sellAll, tillQueue()).checked()
+	b := prepareTill(t, patient, sellAll, tillQueue()).checkAndServe()
 	if got, want := b.guard.Known(), tillMethods().Len(); got != want {
 		t.Errorf("%d methods are remembered, want %d", got, want)
 	}

@@ -23,13 +23,13 @@ import (
 // tillMethod returns the full name of a method of the service whose .proto file declares locks.
 func tillMethod(name string) string { return "/" + tillpb.Service + "/" + name }
 
-// tillMethods returns the methods of that service.
+// tillMethods returns the methods of package tillpb's service.
 func tillMethods() protoreflect.MethodDescriptors {
 	return tillpb.File_tillpb_till_proto.Services().ByName("Till").Methods()
 }
 
-// withoutOptions returns the same service without its options. A guard with these descriptors ignores the
-// rules of the .proto file.
+// withoutOptions returns the file of package tillpb without its options. A guard with these descriptors
+// ignores the rules of the .proto file.
 func withoutOptions(t testing.TB) *protoregistry.Files {
 	t.Helper()
 	raw := protodesc.ToFileDescriptorProto(tillpb.File_tillpb_till_proto)
@@ -52,7 +52,7 @@ func sellAll(_ context.Context, method string, sale *tillpb.Sale) (*tillpb.Recei
 	return tillpb.Receipt_builder{Text: method + " " + sale.GetItem()}.Build(), nil
 }
 
-// prepareTill returns a bench of that service, neither checked nor served yet.
+// prepareTill returns a bench of package tillpb's service that is neither checked nor served yet.
 func prepareTill(t testing.TB, timeout time.Duration, handler tillpb.Answer, opts ...any) *bench {
 	t.Helper()
 	b := prepareWithTimeout(t, timeout, &shop{}, opts...)
@@ -84,7 +84,7 @@ func (b *bench) sell(ctx context.Context, method string, sales ...*tillpb.Sale) 
 	} else {
 		receipt := new(tillpb.Receipt)
 		if a.err = b.conn.Invoke(ctx, tillMethod(method), sales[0], receipt, meta...); a.err == nil {
-			a.replies = append(a.replies, shown(receipt))
+			a.replies = append(a.replies, textOf(receipt))
 		}
 	}
 	reasons, _ := a.details()
@@ -117,14 +117,14 @@ func (b *bench) sellStream(ctx context.Context, m protoreflect.MethodDescriptor,
 		} else if err != nil {
 			return err
 		}
-		a.replies = append(a.replies, shown(receipt))
+		a.replies = append(a.replies, textOf(receipt))
 		if !desc.ServerStreams {
 			return nil
 		}
 	}
 }
 
-func shown(receipt *tillpb.Receipt) string {
+func textOf(receipt *tillpb.Receipt) string {
 	if proto.Size(receipt) == 0 {
 		return "(empty)"
 	}

@@ -26,7 +26,7 @@ func setupTwice(t *testing.T, s *shop, outer func(b *bench) *grpclock.Guard, opt
 	guard := outer(b)
 	b.server = b.newServer([]grpc.UnaryServerInterceptor{guard.UnaryServerInterceptor()}, []grpc.StreamServerInterceptor{guard.StreamServerInterceptor()})
 	shoppb.RegisterOrdersServer(b.server, s)
-	return b.checked()
+	return b.checkAndServe()
 }
 
 func sameGuard(b *bench) *grpclock.Guard { return b.guard }
@@ -113,7 +113,7 @@ func TestTwice_Permit(t *testing.T) {
 		},
 	}, nil)
 	shoppb.RegisterOrdersServer(b.server, s)
-	b.checked()
+	b.checkAndServe()
 	if got := b.call(t.Context(), "Pay", "1"); got.err != nil || s.ran.Load() != 1 {
 		t.Errorf("got %v after %d runs", got.err, s.ran.Load())
 	}

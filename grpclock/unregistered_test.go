@@ -110,7 +110,7 @@ func TestUnregistered_RegisteredWithoutDescriptor(t *testing.T) {
 		b.server.RegisterService(&grpc.ServiceDesc{ServiceName: "a.B", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{{
 			StreamName: "C", ClientStreams: true, ServerStreams: true, Handler: func(any, grpc.ServerStream) error { return nil },
 		}}}, impl)
-		b.checked()
+		b.checkAndServe()
 		b.redis.Take("k", time.Minute)
 		s, err := b.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/a.B/C")
 		if err != nil {

@@ -257,8 +257,8 @@ func TestCompile_LongConstant(t *testing.T) {
 	}
 }
 
-// The parser uses the b of a < b < c twice, so the work doubles with each level of nested chains. Without a
-// limit, a template of 500 bytes would take forever.
+// The parser uses the b of a < b < c twice, so each level of nested chains doubles the work.
+// Without a limit, a template of 500 bytes would never finish compiling.
 func TestCompile_NestedComparisons(t *testing.T) {
 	t.Parallel()
 	chains := func(depth int) string {

@@ -38,8 +38,8 @@ func TestEncoding_Length(t *testing.T) {
 	}
 }
 
-// decode returns the values from which the template a:X:Y/Z made a key, for parts that are texts. So
-// different values have different keys.
+// decode returns the values from which the template a:X:Y/Z made a key, for parts that are texts.
+// It shows that different values have different keys.
 func decode(t *testing.T, key string) [3]string {
 	t.Helper()
 	rest, ok := strings.CutPrefix(key, "a:")

@@ -86,8 +86,8 @@ func TestEqual_AgreesWithIn(t *testing.T) {
 	}
 }
 
-// All elements of lists are compared. So it does not depend on the order of the elements whether a comparison
-// is refused.
+// All elements of lists are compared, so the order of the elements does not decide whether a
+// comparison is refused.
 func TestEqual_ComparesWholeLists(t *testing.T) {
 	t.Parallel()
 	c := (&hostile{expression: `body.a == body.b`}).condition(t)

@@ -56,7 +56,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// FuzzCompileCondition does the same for conditions.
+// FuzzCompileCondition compiles any text as a condition and evaluates valid conditions.
 func FuzzCompileCondition(f *testing.F) {
 	for _, source := range badConditions {
 		f.Add(source)

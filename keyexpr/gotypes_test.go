@@ -615,7 +615,7 @@ func TestGoType_InterfaceReadsLikeDocument(t *testing.T) {
 		for _, place := range []string{"in.Doc", "in.Docs[0]", `in.Named.x`, `in.Named["x"]`, `in.Docs[-1]`} {
 			partial := compileOf(t, question, place, schema)
 			for _, d := range documents {
-				env := keyexpr.Values{&holder{Doc: d, Docs: []any{d}, Named: map[string]any{"x": d}}, sent(t, d)}
+				env := keyexpr.Values{&holder{Doc: d, Docs: []any{d}, Named: map[string]any{"x": d}}, toRequest(t, d)}
 				want, reason := answerOf(t, whole, env)
 				got, gotReason := answerOf(t, partial, env)
 				if !slices.Equal(got, want) || gotReason != reason {
@@ -626,8 +626,8 @@ func TestGoType_InterfaceReadsLikeDocument(t *testing.T) {
 	}
 }
 
-// sent returns a document as a request contains it.
-func sent(tb testing.TB, document any) any {
+// toRequest encodes a document and decodes it with DecodeJSON, like the body of a request.
+func toRequest(tb testing.TB, document any) any {
 	tb.Helper()
 	text, err := json.Marshal(document)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestLimits_HostileValues(t *testing.T) { //nolint:paralleltest // counts wh
 }
 
 // Ordinary requests never reach the limits, whatever a client can make long in them.
-func TestLimits_AdmitOrdinaryRequests(t *testing.T) {
+func TestLimits_AcceptOrdinaryRequests(t *testing.T) {
 	t.Parallel()
 	for i := range hostiles {
 		h := &hostiles[i]
@@ -278,7 +278,7 @@ func TestLimits_RepeatedConversions(t *testing.T) { //nolint:paralleltest // cou
 }
 
 // leastAllocated calls f five times and returns the fewest bytes that the process allocated during
-// a call: a garbage collection and other goroutines only add to them.
+// a call, because a garbage collection and other goroutines only add bytes.
 func leastAllocated(f func()) uint64 {
 	least := uint64(math.MaxUint64)
 	for range 5 {

@@ -167,7 +167,7 @@ func TestTemplate_MissingIsAnError(t *testing.T) {
 	}
 }
 
-func TestTemplate_MissingIsAdmitted(t *testing.T) {
+func TestTemplate_MissingIsAccepted(t *testing.T) {
 	t.Parallel()
 	schema := argumentSchema[everything](t)
 	for expression, want := range map[string]string{

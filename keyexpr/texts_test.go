@@ -168,8 +168,8 @@ func TestCondition_Instants(t *testing.T) {
 	}
 }
 
-// A literal text that a value never has is refused at start-up, because a comparison with it would
-// always have one result.
+// A literal text that a value never has is refused at start-up, because every comparison with that
+// text would have the same result.
 func TestCondition_ImpossibleTexts(t *testing.T) {
 	t.Parallel()
 	for expression, suggestion := range map[string]string{

@@ -57,8 +57,8 @@ func TestBlockers_LinkLeadsToHoldSpan(t *testing.T) {
 	}
 }
 
-// A hold is still found shortly after its end, because the observers of the next holder may run later. It is
-// forgotten after many other holds, even if it was lost and never released.
+// A hold is still found shortly after its end, because the observers of the next holder may run later. After
+// many other holds it is forgotten, even if it was lost and never released.
 func TestBlockers_EndedHold(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *harness, ctx context.Context, info core.HoldInfo){
@@ -217,8 +217,8 @@ func (h *harness) holdOf(ctx context.Context, field string) (context.Context, co
 	return h.HoldStart(ctx, info), info
 }
 
-// wait notifies h of a caller that the hold first blocks when it arrives and the hold last at the end. It
-// returns the span of the caller.
+// wait notifies h of a caller. The holder field first blocks the caller when it arrives, and the holder field
+// last at the end of its wait. wait returns the span of the caller.
 func (h *harness) wait(t *testing.T, first, last string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	return h.waitSince(t, time.Now(), first, last)

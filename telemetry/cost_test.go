@@ -217,16 +217,16 @@ func redisServer(b *testing.B) *redis.Client {
 }
 
 func tracers(s sdktrace.Sampler) trace.TracerProvider {
-	return sdktrace.NewTracerProvider(sdktrace.WithSampler(s), sdktrace.WithSpanProcessor(discard{}))
+	return sdktrace.NewTracerProvider(sdktrace.WithSampler(s), sdktrace.WithSpanProcessor(discardProcessor{}))
 }
 
-// discard stands for a batching exporter, which only copies and queues spans.
-type discard struct{}
+// discardProcessor stands for a batching exporter, which only copies and queues spans.
+type discardProcessor struct{}
 
-func (discard) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (discard) OnEnd(sdktrace.ReadOnlySpan)                     {}
-func (discard) Shutdown(context.Context) error                  { return nil }
-func (discard) ForceFlush(context.Context) error                { return nil }
+func (discardProcessor) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (discardProcessor) OnEnd(sdktrace.ReadOnlySpan)                     {}
+func (discardProcessor) Shutdown(context.Context) error                  { return nil }
+func (discardProcessor) ForceFlush(context.Context) error                { return nil }
 
 // calls contains the notifications of core about an uncontended acquisition and its hold.
 type calls struct {

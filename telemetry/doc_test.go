@@ -54,8 +54,8 @@ func commentTable(rows [][]string) string {
 func TestDoc_Spans(t *testing.T) {
 	t.Parallel()
 	h, raw := newHarness(t), newHarness(t, telemetry.WithRawKeys())
-	h.everything(t)
-	raw.everything(t)
+	h.notifyAll(t)
+	raw.notifyAll(t)
 	got := map[string]bool{}
 	see := func(attrs []attribute.KeyValue) {
 		for _, kv := range attrs {

@@ -66,14 +66,14 @@ func eventually(t *testing.T, ok func() bool) {
 	}
 }
 
-// everything notifies h of every event.
-func (h *harness) everything(t *testing.T) {
+// notifyAll notifies h of every event.
+func (h *harness) notifyAll(t *testing.T) {
 	t.Helper()
-	h.everythingOf(t, "order:42")
+	h.notifyAllOf(t, "order:42")
 }
 
-// everythingOf notifies h of every event for one key.
-func (h *harness) everythingOf(t *testing.T, key string) {
+// notifyAllOf notifies h of every event for one key.
+func (h *harness) notifyAllOf(t *testing.T, key string) {
 	t.Helper()
 	ctx := t.Context()
 	a := acquisition(key, "pay")
@@ -148,7 +148,7 @@ func (h *harness) collect(t *testing.T) map[string]metricdata.Metrics {
 	return collectFrom(t, h.reader, telemetry.ScopeName)
 }
 
-// collectFrom returns the metrics of a reader. It fails for metrics outside of one scope.
+// collectFrom returns the metrics of a reader. It fails the test if a metric has another scope than want.
 func collectFrom(t *testing.T, reader *sdkmetric.ManualReader, want string) map[string]metricdata.Metrics {
 	t.Helper()
 	var rm metricdata.ResourceMetrics

@@ -40,7 +40,7 @@ func TestLog_LimitPerMessage(t *testing.T) {
 	})
 }
 
-func TestLog_SilentWithoutTrouble(t *testing.T) {
+func TestLog_NoRecordWithoutProblem(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.lock(t, acquisition("order:42", "pay"))

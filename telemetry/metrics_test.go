@@ -22,7 +22,7 @@ func TestMetrics_MatchCollected(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	newLocks(t, h)
-	h.everything(t)
+	h.notifyAll(t)
 	collected := map[string]map[string]metricdata.Metrics{telemetry.ScopeName: h.collect(t), "github.com/interlock-go/interlock/telemetry/lockz": collectFromPage(t)}
 	for _, want := range telemetry.Metrics() {
 		m, ok := collected[want.Scope][want.Name]

@@ -93,14 +93,14 @@ func TestRules_KeysAddNoSeries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	newLocks(t, h)
-	h.everythingOf(t, "order:0")
+	h.notifyAllOf(t, "order:0")
 	ours := slices.DeleteFunc(telemetry.Metrics(), func(m telemetry.Metric) bool { return m.Scope != telemetry.ScopeName })
 	if got, want := len(h.collect(t)), len(ours); got != want {
 		t.Fatalf("%d metrics were collected, want %d", got, want)
 	}
 	before := h.countSeries(t)
 	for i := range 10_000 {
-		h.everythingOf(t, fmt.Sprintf("order:%d", i))
+		h.notifyAllOf(t, fmt.Sprintf("order:%d", i))
 	}
 	if after := h.countSeries(t); after != before {
 		t.Errorf("%d series became %d", before, after)

@@ -95,12 +95,12 @@ func TestSpan_ReentryAndNestedLocks(t *testing.T) {
 	})
 }
 
-// tracing is a hook that starts a span for every command and pipeline, like redisotel.
-type tracing struct{ tracer trace.Tracer }
+// tracingHook is a hook that starts a span for every command and pipeline, like redisotel.
+type tracingHook struct{ tracer trace.Tracer }
 
-func (tracing) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (tracingHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (h tracing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h tracingHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		ctx, span := h.tracer.Start(ctx, cmd.FullName())
 		defer span.End()
@@ -108,7 +108,7 @@ func (h tracing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (h tracing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h tracingHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		ctx, span := h.tracer.Start(ctx, "pipeline")
 		defer span.End()
@@ -120,7 +120,7 @@ func (h tracing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 func newTracedLocks(t *testing.T, h *harness) *core.Client {
 	t.Helper()
 	rdb := redistest.New(t).Client()
-	rdb.AddHook(tracing{h.tracer})
+	rdb.AddHook(tracingHook{h.tracer})
 	locks, err := core.New(rdb, core.WithObserver(h.Telemetry.Observer()))
 	if err != nil {
 		t.Fatal(err)

@@ -79,16 +79,16 @@ func (p program) start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	if err != nil {
 		return adaptertest.Server{}, err
 	}
-	b := &bench{t: tb, locks: what.Locks, guard: guard, shop: paying(what.Pay)}
+	b := &bench{t: tb, locks: what.Locks, guard: guard, shop: payingShop(what.Pay)}
 	b.serveHandler(b.shop.handler(withRecovery(), connect.WithInterceptors(guard.Interceptor())))
 	return adaptertest.Server{
 		Check: func() error { return guard.Check(service) }, Aspect: guard.Aspect(), Hold: connectlock.Hold,
-		Call: func(ctx context.Context, c adaptertest.Call) adaptertest.Answer { return b.calling(ctx, p, c) },
+		Call: func(ctx context.Context, c adaptertest.Call) adaptertest.Answer { return b.callProgram(ctx, p, c) },
 	}, nil
 }
 
-// paying returns a shop whose methods all call pay.
-func paying(pay func(context.Context, string) (string, error)) *shop {
+// payingShop returns a shop whose methods all call pay.
+func payingShop(pay func(context.Context, string) (string, error)) *shop {
 	first := func(ctx context.Context, req *request, err error) (*receipt, error) {
 		if err != nil {
 			return nil, err
@@ -120,8 +120,8 @@ func paying(pay func(context.Context, string) (string, error)) *shop {
 	}
 }
 
-// calling calls a method for package adaptertest.
-func (b *bench) calling(ctx context.Context, p program, c adaptertest.Call) adaptertest.Answer {
+// callProgram calls a method for package adaptertest.
+func (b *bench) callProgram(ctx context.Context, p program, c adaptertest.Call) adaptertest.Answer {
 	var headers []string
 	if c.Tenant != "" {
 		headers = []string{"X-Tenant", c.Tenant}

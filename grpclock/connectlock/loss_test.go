@@ -91,7 +91,7 @@ func TestLoss_BlockedReceive(t *testing.T) {
 			}
 			for range 2 {
 				err := <-failures
-				wantLost(t, failed(err))
+				wantLost(t, failedAnswer(err))
 				if !errors.Is(err, core.ErrLost) {
 					t.Errorf("%v does not match core.ErrLost", err)
 				}

@@ -303,7 +303,7 @@ func (b *bench) call(ctx context.Context, protocol, method string, ids []string,
 		setHeaders(req.Header(), headers)
 		s, err := client.CallServerStream(ctx, req)
 		if err != nil {
-			return failed(err)
+			return failedAnswer(err)
 		}
 		defer s.Close()
 		var a answer
@@ -341,7 +341,7 @@ func (b *bench) call(ctx context.Context, protocol, method string, ids []string,
 // single returns the answer of a call that ends with one reply.
 func single(r *connect.Response[receipt], err error) answer {
 	if err != nil {
-		return failed(err)
+		return failedAnswer(err)
 	}
 	return answer{replies: []string{r.Msg.GetReceipt()}, header: r.Header()}
 }
@@ -364,15 +364,15 @@ func drain(s *connect.BidiStreamForClient[request, receipt]) (a answer) {
 func (a answer) withEnd(header http.Header, err error) answer {
 	a.header = header
 	if err != nil {
-		f := failed(err)
+		f := failedAnswer(err)
 		f.replies = a.replies
 		return f
 	}
 	return a
 }
 
-// failed returns the answer of a call that failed.
-func failed(err error) answer {
+// failedAnswer returns the answer of a call that failed.
+func failedAnswer(err error) answer {
 	a := answer{err: err}
 	e := new(connect.Error)
 	if errors.As(err, &e) {

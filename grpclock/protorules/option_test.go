@@ -22,7 +22,7 @@ import (
 // For the usage example in lock.proto, Of returns the same rule as the example in Go.
 func TestOf_AllForms(t *testing.T) {
 	t.Parallel()
-	set := compiled(t, lock(`key: "order_lock_#{req.order_id}" wait_time: "10s" on_busy: STRATEGY_NULL_RESPONSE`))
+	set := fileWith(t, lock(`key: "order_lock_#{req.order_id}" wait_time: "10s" on_busy: STRATEGY_NULL_RESPONSE`))
 	forms := map[string]*protoregistry.Types{
 		"generated type":        generatedType(t),
 		"unknown fields":        new(protoregistry.Types),
@@ -137,7 +137,7 @@ func TestOf_FieldsOfLaterVersion(t *testing.T) {
 		"status: field number 99 of interlock.v1.Status":  wrap(17, later),
 		"status.busy: field number 99 of interlock.v1.St": wrap(17, wrap(1, later)),
 	} {
-		set := compiled(t)
+		set := fileWith(t)
 		options := &descriptorpb.MethodOptions{}
 		options.ProtoReflect().SetUnknown(wrap(75625, text))
 		file := set.GetFile()[len(set.GetFile())-1]
@@ -151,7 +151,7 @@ func TestOf_FieldsOfLaterVersion(t *testing.T) {
 
 func TestOf_UnparsableOption(t *testing.T) {
 	t.Parallel()
-	set := compiled(t)
+	set := fileWith(t)
 	options := &descriptorpb.MethodOptions{}
 	options.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 75625, protowire.BytesType), []byte{0xff}))
 	set.GetFile()[len(set.GetFile())-1].GetService()[0].GetMethod()[0].Options = options

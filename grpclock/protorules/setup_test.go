@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// compiled returns a file with one method that has the given options.
-func compiled(t testing.TB, options ...string) *descriptorpb.FileDescriptorSet {
+// fileWith returns a file with one method that has the given options.
+func fileWith(t testing.TB, options ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
 	return protofile.Compile(t, false, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
 package shop.v1;
@@ -36,7 +36,7 @@ func lock(fields string) string { return "option (interlock.v1.lock) = {" + fiel
 // pay returns a method with the given option in a program that knows the option.
 func pay(t testing.TB, options ...string) protoreflect.MethodDescriptor {
 	t.Helper()
-	return read(t, compiled(t, options...), generatedType(t))
+	return read(t, fileWith(t, options...), generatedType(t))
 }
 
 func read(t testing.TB, set *descriptorpb.FileDescriptorSet, known *protoregistry.Types) protoreflect.MethodDescriptor {

@@ -11,7 +11,7 @@ import (
 
 func TestOf_SourceLines(t *testing.T) {
 	t.Parallel()
-	set := compiled(t, "option deprecated = true;", lock("key: \"k\"\n      wait_time: \"1s\""))
+	set := fileWith(t, "option deprecated = true;", lock("key: \"k\"\n      wait_time: \"1s\""))
 	got := onlyRule(t, read(t, set, generatedType(t)))
 	want := ruleset.Source{Layer: ruleset.LayerProto, File: "shop/v1/shop.proto", Line: 8, Column: 5}
 	if got.Source != want || got.Fields["key"] != want || got.Fields["wait_time"] != want || len(got.Fields) != 2 {

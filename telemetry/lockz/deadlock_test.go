@@ -31,7 +31,7 @@ func TestDeadlock_TwoCallers(t *testing.T) {
 		first := b.wait(pay, z, core.Label("pay"), core.WaitTime(10*time.Second))
 		time.Sleep(time.Second) // virtual time
 		second := b.wait(ship, a, core.Label("ship"), core.WaitTime(20*time.Second))
-		time.Sleep(2*time.Second - 1) // likewise
+		time.Sleep(2*time.Second - 1) // virtual time
 		if n := b.countDeadlocks(); n != 0 {
 			t.Errorf("counted %d before the ring had existed for two seconds", n)
 		}
@@ -169,8 +169,8 @@ func TestDeadlock_ChainThatEnds(t *testing.T) {
 	})
 }
 
-// The page calls a caller without a rule "a caller", not "none". The rule of the lock that it holds shows its
-// origin.
+// The page calls a caller without a rule "a caller", not "none". The rule of the lock that the caller holds
+// shows where the caller comes from.
 func TestDeadlock_CallerWithoutARule(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {

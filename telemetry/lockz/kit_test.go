@@ -43,7 +43,7 @@ type fixture struct {
 	meters *sdkmetric.ManualReader
 }
 
-// run runs a test on an embedded Redis with the clock of a bubble.
+// run runs a test on an embedded Redis in a synctest bubble.
 func run(t *testing.T, test func(b *fixture), opts ...lockz.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(newFixture(t, opts...)) })

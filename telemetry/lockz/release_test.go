@@ -172,8 +172,8 @@ func TestRelease_Forbidden(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A button takes the lock only from the holder that the operator saw. If another holder has the lock in the
-// meantime, that holder keeps it, and the record contains that holder.
+// A button takes the lock only from the holder that the operator saw. If another holder has the lock when the
+// button is pressed, that holder keeps the lock, and the record contains it.
 func TestRelease_NextHolderKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {
@@ -233,8 +233,8 @@ func TestRelease_NextHolderWithTheSameFieldKeepsTheLock(t *testing.T) {
 	}, lockz.WithAuthorizer(operator), lockz.WithFleet())
 }
 
-// A button takes the lock only from the holders that it names. Readers in other rows and later readers keep
-// it.
+// A button takes the lock only from the holders that it names. Readers in other rows and later readers keep the
+// lock.
 func TestRelease_HiddenReadersKeepTheLock(t *testing.T) {
 	t.Parallel()
 	run(t, func(b *fixture) {

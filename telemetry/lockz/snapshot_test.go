@@ -94,7 +94,7 @@ func TestSnapshot_HoldsWithOneField(t *testing.T) {
 			callers.Go(func() { b.free(h) })
 		}
 		synctest.Wait()
-		time.Sleep(time.Second) // likewise
+		time.Sleep(time.Second) // virtual time
 		for range 2 {
 			s := b.Snapshot()
 			if s.HoldsTotal != 1 || s.Holds[0].Holder != outer.Field() || s.Holds[0].Rule != "next" || s.Holds[0].Held != 1 || s.Holds[0].Reentries != 0 {
@@ -140,7 +140,7 @@ func TestSnapshot_Waiters(t *testing.T) {
 		time.Sleep(2 * time.Second) // virtual time
 		ctx, other := b.take(b.t.Context(), b.locks.Lock("b"), core.Label("second"))
 		second := b.wait(ctx, b.locks.Lock("a"), core.Label("second"))
-		time.Sleep(time.Second) // likewise
+		time.Sleep(time.Second) // virtual time
 
 		s := b.Snapshot()
 		if s.WaitersTotal != 2 || s.Waiters[0].Rule != "first" || s.Waiters[1].Rule != "second" {

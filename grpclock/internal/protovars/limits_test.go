@@ -96,8 +96,8 @@ func TestCall_Limits(t *testing.T) { //nolint:paralleltest // counts what the pr
 	}
 }
 
-// leastAllocated calls f five times and returns the fewest bytes that the process allocated during
-// a call: a garbage collection and other goroutines only add to them.
+// leastAllocated calls f five times and returns the fewest bytes that the process allocated during a call,
+// because a garbage collection and other goroutines only add bytes.
 func leastAllocated(f func()) uint64 {
 	least := uint64(math.MaxUint64)
 	for range 5 {

@@ -237,7 +237,7 @@ func TestCall_NotSet(t *testing.T) {
 	}
 }
 
-func TestCall_ZeroAdmitted(t *testing.T) {
+func TestCall_ZeroAccepted(t *testing.T) {
 	t.Parallel()
 	for _, k := range kinds(t) {
 		v := k.variables(t)

@@ -35,8 +35,8 @@ const slotFile = `name: "slot.proto" package: "slot" dependency: "google/protobu
 			field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
 			field { name: "value" number: 2 type: TYPE_ENUM type_name: ".slot.Level" label: LABEL_OPTIONAL } } }`
 
-// described returns the first message of a file in the text form of its descriptor.
-func described(tb testing.TB, file string) protoreflect.MessageDescriptor {
+// firstMessage returns the first message of a file in the text form of its descriptor.
+func firstMessage(tb testing.TB, file string) protoreflect.MessageDescriptor {
 	tb.Helper()
 	var d descriptorpb.FileDescriptorProto
 	if err := prototext.Unmarshal([]byte(file), &d); err != nil {
@@ -51,11 +51,11 @@ func described(tb testing.TB, file string) protoreflect.MessageDescriptor {
 
 func slot(tb testing.TB) protoreflect.MessageDescriptor {
 	tb.Helper()
-	return described(tb, slotFile+` syntax: "proto3"`)
+	return firstMessage(tb, slotFile+` syntax: "proto3"`)
 }
 
-// holds evaluates a condition for a message.
-func holds(tb testing.TB, d protoreflect.MessageDescriptor, expression, text string) (bool, error) {
+// evalCondition evaluates a condition for a message.
+func evalCondition(tb testing.TB, d protoreflect.MessageDescriptor, expression, text string) (bool, error) {
 	tb.Helper()
 	v := variablesOf(tb, d)
 	condition := compileCondition(tb, v, expression)
@@ -95,7 +95,7 @@ func TestMessage_OneInstantOneKey(t *testing.T) {
 		`req.at < "2026-03-01T08:00:00.5Z"`: true,
 	} {
 		const text = "at { seconds: 1772352000 } times { seconds: 1772352000 } slots { at { seconds: 1772352000 } } ttl { seconds: 90 }"
-		if got, err := holds(t, slot(t), expression, text); err != nil || got != want {
+		if got, err := evalCondition(t, slot(t), expression, text); err != nil || got != want {
 			t.Errorf("%s: got %t, %v", expression, got, err)
 		}
 	}
@@ -201,7 +201,7 @@ func TestMessage_Defaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := described(t, defaultsFile+syntax)
+			d := firstMessage(t, defaultsFile+syntax)
 			for _, tt := range []struct{ expression, text, want string }{
 				{"req.express", "", "true"},
 				{"req.express", "express: false", "false"},
@@ -260,7 +260,7 @@ func TestMessage_Defaults(t *testing.T) {
 				{`(req.shard ?? 1) == 7`, "", true},
 				{`req.other == nil`, "", true},
 			} {
-				if got, err := holds(t, d, tt.expression, tt.text); err != nil || got != tt.want {
+				if got, err := evalCondition(t, d, tt.expression, tt.text); err != nil || got != tt.want {
 					t.Errorf("%s of %s: got %t, %v", tt.expression, tt.text, got, err)
 				}
 			}

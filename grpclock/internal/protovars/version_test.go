@@ -22,7 +22,7 @@ const (
 // version returns a message shop.Order with the given fields.
 func version(tb testing.TB, name, more, fields string) protoreflect.MessageDescriptor {
 	tb.Helper()
-	return described(tb, `name: "order.proto" package: "shop" syntax: "proto3" `+more+` message_type { name: "`+name+`" `+fields+` } message_type { name: "Item" field { name: "sku" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL } }`)
+	return firstMessage(tb, `name: "order.proto" package: "shop" syntax: "proto3" `+more+` message_type { name: "`+name+`" `+fields+` } message_type { name: "Item" field { name: "sku" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL } }`)
 }
 
 func reasonOf(tb testing.TB, err error) keyexpr.Reason {
