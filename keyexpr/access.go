@@ -217,7 +217,7 @@ func (a *access) check(v any) any {
 // subject is the source of the missing value.
 func (a *access) absent(subject string) any {
 	if a.variable != nil && a.variable.Registered && subject == a.variable.Name {
-		panic(newEvalError(ReasonUnset, subject, "has no value for this request: is the lock installed before what sets it, such as authentication?"))
+		panic(newEvalError(ReasonUnset, subject, "has no value for this request: is the lock installed before the code that sets it, such as authentication?"))
 	}
 	switch a.mode {
 	case modeLenient, modePresence:

@@ -370,9 +370,9 @@ func (c *checker) reportUnknownVariable(reference, at ast.Node, name, rest strin
 }
 
 // replaceVariable returns the replacements for an unknown variable that no reference of the schema
-// ends in. A variable with a similar name comes first. For a variable of another adapter, it
-// returns a reference with the names after the variable (req.order_id for path.order_id) or, in a
-// function, a field of the argument that can be a part.
+// ends in. These are a variable with a similar name or, for a variable of another adapter, a
+// reference with the names after the variable (req.order_id for path.order_id). In a function
+// without such a reference, it is a field of the argument that can be a part.
 func (c *checker) replaceVariable(reference, at ast.Node, name, rest, similar string) []replacement {
 	if similar != "" {
 		list := []replacement{{node: at, text: similar}}

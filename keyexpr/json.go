@@ -27,8 +27,8 @@ var (
 //   - a name that occurs twice in one object;
 //   - text that is not UTF-8;
 //   - a second value after the first;
-//   - a number close to zero (below 1e-307). No float64 represents it exactly, and strconv needs
-//     20 µs or more for each: seconds for a megabyte of such numbers.
+//   - a number close to zero (below 1e-307). No float64 represents it exactly, and strconv needs 20
+//     µs or more for each, which is seconds for a megabyte of such numbers.
 //
 // Otherwise decoding costs about as much as encoding/json costs a handler.
 func DecodeJSON(document []byte) (any, error) {

@@ -179,7 +179,7 @@ func (r replacer) Visit(n *ast.Node) {
 type verdict struct {
 	messages []string // the problems
 	instead  string   // the expression to write instead, if the value is not a part or a condition
-	isBool   bool     // the value is true or false although a key part needs an identity
+	isBool   bool     // the value of a key part is the result of a comparison or of a logical operator
 }
 
 // examine compiles an expression as a part or as a condition.

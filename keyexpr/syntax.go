@@ -129,10 +129,10 @@ func (s segment) checkLiteral() *Error {
 	return nil
 }
 
-// terms splits a sum where an operand is a literal text with a colon, so that #{"order:" +
-// path.id} is order:#{path.id}. Users of languages without parts write keys like that. Otherwise
-// the colon would be encoded as part of a value, and the two templates would yield different
-// locks. terms returns any other expression as one term.
+// terms splits a sum where an operand is a literal text with a colon, so that #{"order:" + path.id}
+// is order:#{path.id}. It returns any other expression as one term. Users of languages without
+// parts write keys as sums. If the colon were encoded as part of a value, the two templates would
+// yield different locks.
 func (s segment) terms(schema *Schema) []segment {
 	tokens, err := tokens(s.text, schema)
 	if err != nil {

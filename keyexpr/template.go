@@ -222,7 +222,7 @@ func (t *Template) appendText(dst []byte, p *piece, text string) []byte {
 	case len(text) > maxText:
 		panic(tooLongError(source))
 	case strings.TrimSpace(text) != text:
-		panic(newEvalError(ReasonCharacter, source, "begins or ends with white space; write trim(…) where it does not count"))
+		panic(newEvalError(ReasonCharacter, source, "begins or ends with white space; write trim(…) to remove it"))
 	}
 	out, clean := appendEncoded(dst, text, p.delimiter)
 	if !clean && t.format.Strict {
