@@ -57,7 +57,7 @@
 // A request runs to its end under the rules with which it began. disabled and dry_run take effect with the next
 // request. Rules of Handler and Handle belong to the program and are never reloaded.
 //
-// A guard stays subscribed to its Live set: create both once per process. Closing the Live set stops its reloads.
+// A guard stays subscribed to its Live set, so create both once per process. Closing the Live set stops its reloads.
 // [Guard.WriteRoutes] writes the names that the rules of a file may use, so that `interlock check` can check the file
 // without the program.
 //
@@ -79,14 +79,14 @@
 //
 // # The end of a wait
 //
-// A wait ends in time for an answer: before the deadline of the request's context, and before the WriteTimeout of
-// the server would cut the answer off, over HTTP/1.1 and HTTP/2. The guard reserves a tenth of the remaining time, and
-// at least 50 ms, for the answer or for the handler. If no time remains, the guard attempts to take the lock once. While
-// Redis does not answer, that attempt takes up to the backend timeout of the lock client.
+// A wait ends in time for an answer: before the deadline of the request's context, and before the server's
+// WriteTimeout would cut the answer off (in HTTP/1.1 and HTTP/2). The guard reserves a tenth of the remaining time,
+// and at least 50 ms, for the answer or for the handler. If no time remains, the guard attempts to take the lock once.
+// While Redis does not answer, that attempt takes up to the backend timeout of the lock client.
 //
 // net/http does not expose when its WriteTimeout started, so the guard counts it from the moment the first guard
-// receives the request. Time spent in middlewares before the guard is not counted, so it shortens the reserved time:
-// put a guard before slow middlewares, or choose wait times that leave room. The guard cannot see a deadline that a
+// receives the request. Time spent in middlewares before the guard is not counted, so it shortens the reserved time.
+// Put a guard before slow middlewares, or choose wait times that leave room. The guard cannot see a deadline that a
 // handler or a middleware sets with [http.ResponseController.SetWriteDeadline]; it uses WriteTimeout even then.
 //
 // # Timeouts
@@ -120,16 +120,17 @@
 // lock and the request came over HTTP/1, the guard reads the body, up to [WithMaxBody], before it waits. Only after
 // that can net/http notice that the client has left. A handler that answers while its client still sends therefore
 // needs HTTP/2, or a rule that does not wait. The handler and gin's binders still get the whole body. The handler
-// reads the rest of the body under the lock, so a slow client prolongs the hold: set http.Server.ReadTimeout.
+// reads the rest of the body under the lock, so a slow client prolongs the hold. Limit that time with
+// http.Server.ReadTimeout.
 //
 // All requests that wait under one guard hold at most 64 MiB of bodies. Beyond that, a request whose key uses the
 // body is answered as an overload. Any other request waits with its body unread, and the guard notices only at the end
 // of the wait that its client has left.
 //
-// Before it reads the body, the guard decides everything that does not depend on the content of the body: conditions
-// and parts of keys that do not use the body, its type and announced length, too many waiters, a Redis that is known
-// to be down. An answer for one of these reasons does not wait for the body: if the rest has not arrived within 50 ms,
-// the connection of an HTTP/1 client is closed with the answer.
+// Before it reads the body, the guard decides everything that does not depend on the content of the body. It checks
+// conditions and parts of keys that do not use the body, the Content-Type and Content-Length of the body, the number
+// of waiters, and whether Redis is known to be down. An answer for one of these reasons does not wait for the body. If
+// the rest has not arrived within 50 ms, the connection of an HTTP/1 client is closed with the answer.
 //
 // If a middleware replaces the body of a request, the guard uses the new body, whatever the Content-Length. If it
 // does so after ShouldBindBodyWith, there are two bodies, and a handler may read either. A request whose key uses the
@@ -164,9 +165,10 @@
 // headers, request ids and cookies stay. So does Content-Encoding beside Vary: Accept-Encoding, because a
 // compressing middleware set it.
 //
-// The guard adds refusals with a status of 500 or more to c.Errors, for the logger: as an [*aspect.RefusedError],
-// whose message is safe to show to clients, or, if the program is at fault, as an error that says what to change. It
-// also adds an error for requests that yield no key, with the reason as the error's Meta, which gin.Logger prints.
+// The guard adds refusals with a status of 500 or more to c.Errors, for the logger. The error is an
+// [*aspect.RefusedError], whose message is safe to show to clients. If the program is at fault, it is an error that
+// says what to change. The guard also adds an error for requests that yield no key, with the reason as the error's
+// Meta, which gin.Logger prints.
 //
 // After an answer of the guard, the guard drops everything that outer middlewares write through c.Writer. For example,
 // gin.ErrorLogger writes an answer for every error in c.Errors. The guard also drops such output after the answer of a

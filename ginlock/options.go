@@ -103,7 +103,7 @@ func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Opt
 //
 // Use the type into which the handler decodes. The key then reads a body exactly as the handler does. With another
 // type, two keys may be one id for the handler: 2^53 and 2^53 + 1 if the handler's id is a float64, "042" and "42" if
-// it has the option ,string. A float64 cannot be a part of a key: use an int64 or a string for the handler and the
+// it has the option ,string. A float64 cannot be a part of a key, so use an int64 or a string for the handler and the
 // key.
 func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }

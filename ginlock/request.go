@@ -195,9 +195,9 @@ func frameOf(c *gin.Context) *httpcall.Frame {
 	return nil
 }
 
-// outerFrame returns the frame of the innermost guard around the handlers of c. rerouted reports whether the request may
-// have been routed again since that guard: engine.HandleContext clears the keys of gin's context, but not the context of
-// the HTTP request.
+// outerFrame returns the frame of the innermost guard around the handlers of c. rerouted reports whether the request
+// may have been routed again since that guard. engine.HandleContext clears the keys of gin's context, so only the
+// context of the HTTP request then carries the frame.
 func outerFrame(c *gin.Context) (f *httpcall.Frame, rerouted bool) {
 	if f := frameOf(c); f != nil || c.Request == nil {
 		return f, false

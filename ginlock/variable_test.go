@@ -96,7 +96,7 @@ func TestVariable_Unset(t *testing.T) {
 		w := s.do(t, request{url: "/wrong/1"})
 		want(t, "status", w.Code, http.StatusInternalServerError)
 		want(t, "type", problemOf(t, w).Type, "about:blank")
-		wantText(t, logged, "is the lock installed before what sets it, such as authentication?", "who", "POST /wrong/:id")
+		wantText(t, logged, "is the lock installed before the code that sets it, such as authentication?", "who", "POST /wrong/:id")
 		want(t, "in the right order", s.do(t, request{url: "/right/1"}).Code, http.StatusOK)
 	}, ginlock.WithVariable("who", who))
 }

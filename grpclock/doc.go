@@ -45,8 +45,8 @@
 //	inputs: [{directory: ., paths: [shop.proto]}]
 //
 // Other languages ignore the option, but need the imported file to compile yours. You need not register
-// anything: the guard reads the descriptor of every method that is called. Each option is a rule; if a
-// method has several, each needs a name. The guard takes their locks in the order of the options.
+// anything, because the guard reads the descriptor of every method that is called. Each option is a rule;
+// if a method has several, each needs a name. The guard takes their locks in the order of the options.
 //
 // A rule may also be in a rule file, in YAML. Give the file to [WithSet]:
 //
@@ -160,7 +160,7 @@
 //
 // Check also reports a rule whose methods no interceptor can guard, because the program never called the
 // method that returns the interceptor for their shape. Check does not see which server has the
-// interceptors: methods of a server that was created without them run without their locks. Prove with a
+// interceptors. Methods of a server that was created without them run without their locks. Prove with a
 // test that a method is guarded: while redistest.Server.Take holds the lock for another holder, the method
 // has to answer ABORTED. Or call [core.MustHold] in the handler: it panics without the lock, even if a
 // rule is disabled. In production, the Decision of an [aspect.Observer] shows whether calls are guarded

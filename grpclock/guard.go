@@ -123,9 +123,9 @@ type Server interface {
 // Call Check once, with all servers that use the guard, after the registrations and before Serve. It
 // does not check rules for other transports.
 //
-// For two kinds of problems, the [ruleset.Settings] of the set select whether Check returns them, reports
-// them to the observers or ignores them: rules that match no method, and methods that may modify data
-// and have no rule. Health checking and reflection need no rule.
+// Rules that match no method, and methods that may modify data and have no rule, depend on the
+// [ruleset.Settings] of the set: Check returns them as errors, reports them to the observers or ignores them.
+// Health checking and reflection need no rule.
 //
 // The guard checks later sets of a [ruleset.Live] in the same way and refuses a set that does not
 // pass.
@@ -135,9 +135,9 @@ type Server interface {
 // [Guard.StreamServerInterceptor].
 //
 // Check cannot determine which side of a bidirectional method sends first, because that depends on the
-// handler (see [WithServerFirst]). Nor does it see which server has the interceptors. For a method without
-// a descriptor it checks only the shape. Methods that an unknown-service handler serves are not registered,
-// so Check reports rules for them: do not call Check for such a server.
+// handler (see [WithServerFirst]). Nor does it see which server has the interceptors. For a method without a
+// descriptor it checks only the shape. Methods that an unknown-service handler serves are not registered.
+// Check would report rules for them, so do not call Check for such a server.
 func (g *Guard) Check(servers ...Server) error {
 	var keys []methodrules.Key
 	for _, s := range servers {

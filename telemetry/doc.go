@@ -127,8 +127,8 @@
 // The outcomes of hold.duration are released, left, lost, failed and leaked. A hold that was left has ended,
 // but its key stays in Redis until the key expires. [core.Hold.Leave] leaves a hold, for example for a debounce
 // window. [core.Client.Close] leaves the holds whose handlers have not returned when its context is done, and
-// each of these is also logged. In both cases the hold is not lost: no other caller gets the lock before the
-// key expires.
+// each of these is also logged. In both cases the hold is not lost, because no other caller gets the lock
+// before the key expires.
 //
 // # Logs
 //

@@ -74,11 +74,11 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 	}
 }
 
-// WithLogger sets the logger for losses, leaks, release failures, backend failures and long waits. Their records
-// are rate-limited. Records carry the context of the request, so a handler that supports OpenTelemetry adds the
-// trace. Default: these records are not written. Records about problems that concern all requests then go to
-// [slog.Default]: Redis is unavailable or available again, a rule file was refused or makes endpoints run
-// unlocked, and warnings about rules.
+// WithLogger sets the logger for losses, leaks, release failures, backend failures and long waits. Their
+// records are rate-limited. Records carry the context of the request, so a handler that supports OpenTelemetry
+// adds the trace. Default: these records are not written. Records about problems that concern all requests go
+// to [slog.Default] instead: that Redis is unavailable or available again, that a rule file was refused or
+// makes endpoints run unlocked, and warnings about rules.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
 		if l == nil {
@@ -103,7 +103,8 @@ func WithLongWait(d time.Duration) Option {
 
 // WithMaxRules sets the number of rules that have separate series: at least 1. Further rules are counted as
 // rule "other". Default: 1,000. With more than 250 rules, pass sdkmetric.WithCardinalityLimit(8 × rules) to the
-// meter provider: by default the SDK folds all series of an instrument beyond 2,000 into one without a rule.
+// meter provider, because by default the SDK folds all series of an instrument beyond 2,000 into one without a
+// rule.
 func WithMaxRules(n int) Option {
 	return func(c *config) error {
 		if n < 1 {

@@ -73,7 +73,7 @@ func (r *rules) entry(name string, kind core.Kind) *rule {
 	return r.admit(ruleID{name: valid(name), kind: kind})
 }
 
-// sdkRules is the number of rules that an SDK supports by default: it keeps 2,000 series per instrument,
+// sdkRules is the number of rules that an SDK supports by default. An SDK keeps 2,000 series per instrument,
 // and a rule has up to 8 outcomes.
 const sdkRules = 250
 

@@ -65,8 +65,8 @@ type spans struct {
 	room     sync.Pool // of *[]attribute.KeyValue for the attributes of one span, which SDKs copy
 }
 
-// start starts a span and returns its context. If the span does not record, the context is the tracer's:
-// children inherit the sampling decision, and later observers find no span.
+// start starts a span and returns its context. If the span does not record, the context is the tracer's.
+// Children then inherit the sampling decision, and later observers find no span.
 func (p *spans) start(ctx context.Context, name string, rule *rule, a *core.Acquisition) context.Context {
 	ctx, s := p.tracer.Start(ctx, name, rule.spanStart...)
 	if !s.SpanContext().IsSampled() && !s.IsRecording() { // IsSampled is cheaper

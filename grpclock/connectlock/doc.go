@@ -57,8 +57,8 @@
 //     both sides would wait. See [WithServerFirst].
 //   - The guard cannot see the write timeout of an HTTP server. Let rules wait for less than that.
 //   - Over HTTP/1.1 a client is informed of a loss only after it has sent its next message.
-//   - grpc-go clients do not retry by themselves: a Connect server sends headers before
-//     each error, and their retry policy does not apply after headers.
+//   - grpc-go clients do not retry by themselves, because a Connect server sends headers before each error,
+//     and their retry policy does not apply after headers.
 //   - Handlers created without the interceptor run unlocked. [Guard.Check] finds that only if no handler of
 //     the same shape has the interceptor. Test for it as package grpclock describes under Start-up.
 //

@@ -51,15 +51,15 @@ func (g *Guard) unguarded(s methodrules.Shape) string {
 // Aspect returns the aspect that the guard uses. Its Suspend is the kill switch.
 func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 
-// Check compiles the rules of all procedures that the program serves and returns every
-// problem as one [*ruleset.InvalidError]. A name is a service, "shop.v1.Orders", or the
-// path that the New…Handler of generated code returns, "/shop.v1.Orders/", or one
-// procedure, "/shop.v1.Orders/Pay". Generated code has constants for them. The guard cannot ask a
-// handler for its procedures: rules for procedures that are not named count as unmatched.
+// Check compiles the rules of all procedures that the program serves and returns every problem as one
+// [*ruleset.InvalidError]. A name is a service, "shop.v1.Orders", or the path that the New…Handler of
+// generated code returns, "/shop.v1.Orders/", or one procedure, "/shop.v1.Orders/Pay". Generated code has
+// constants for them. The guard cannot ask a handler for its procedures, so rules for procedures that are not
+// named count as unmatched.
 //
-// Call Check once, with all names, after creating the handlers and before serving: a rule
-// is an error while no handler of its shape has the interceptor. After that, the guard refuses a
-// reload that Check would not accept.
+// Call Check once, with all names, after creating the handlers and before serving. Check reports a rule as an
+// error while no handler of its shape has the interceptor. After Check, the guard refuses a reload that Check
+// would not accept.
 func (g *Guard) Check(names ...string) error {
 	var keys []methodrules.Key
 	var errs []error
@@ -71,8 +71,8 @@ func (g *Guard) Check(names ...string) error {
 }
 
 // Interceptor returns an interceptor that runs the procedures of a handler under their rules: unary
-// procedures, and streams of all shapes. A client may have the interceptor, too: it does not change the calls
-// that the client sends.
+// procedures, and streams of all shapes. A client may have the interceptor, too. The interceptor does not
+// change the calls that the client sends.
 func (g *Guard) Interceptor() connect.Interceptor { return interceptor{g} }
 
 type interceptor struct{ guard *Guard }

@@ -34,10 +34,10 @@ func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *methodrules.Config) error { return c.Profile(name, r) }
 }
 
-// WithVariable registers a variable for keys and conditions, for example the principal
-// that authentication puts into the context. fn receives the context of the call and runs
-// only for calls whose rules use the variable. T is a string, bool, integer, list or struct. If fn
-// returns an error, nil or an empty string, the application is at fault: the caller gets CodeInternal.
+// WithVariable registers a variable for keys and conditions, for example the principal that authentication
+// puts into the context. fn receives the context of the call and runs only for calls whose rules use the
+// variable. T is a string, bool, integer, list or struct. If fn returns an error, nil or an empty string, the
+// application is at fault, and the caller gets CodeInternal.
 func WithVariable[T any](name string, fn func(ctx context.Context) (T, error)) Option {
 	return func(c *methodrules.Config) error { return methodrules.AddVariable(c, name, fn) }
 }

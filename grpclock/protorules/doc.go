@@ -11,5 +11,6 @@
 // information. The output of `buf build -o image.binpb` and of `protoc --include_source_info` contains it, generated code
 // does not.
 //
-// All functions are safe for concurrent use. Call them at start-up: each call reads the options again.
+// All functions are safe for concurrent use. Call them at start-up, because each call reads the options
+// again.
 package protorules

@@ -37,7 +37,7 @@ func (r *reader) read(prefix string, m protoreflect.Message, numbers ...protoref
 			r.readField(prefix+string(field.Name()), field, m.Get(field), append(slices.Clip(numbers), field.Number()))
 		}
 	}
-	// An unknown field is an error: ignoring it would change the lock without notice.
+	// An unknown field is an error, because ignoring it would change the lock without notice.
 	for _, number := range unknownFields(m) {
 		r.reportf(strings.TrimSuffix(prefix, "."), nil, "field number %d of %s is not known to this program: update github.com/interlock-go/interlock in its go.mod",
 			number, m.Descriptor().FullName())

@@ -46,7 +46,7 @@ func (c *clients) find(id string) *core.Client {
 	return nil
 }
 
-// shorten removes the id of an open client from a holder field: the page shows the id at its top.
+// shorten removes the id of an open client from a holder field, because the page shows the id at its top.
 func (c *clients) shorten(field string) string {
 	list := c.open()
 	for i, client := range list {

@@ -17,7 +17,7 @@ import (
 // scopeName is the instrumentation scope of the counter.
 const scopeName = "github.com/interlock-go/interlock/telemetry/lockz"
 
-// persistence is the time after which a ring counts as a deadlock. A shorter ring ends by itself: one
+// persistence is the time after which a ring counts as a deadlock. A shorter ring ends by itself, because one
 // of its callers only tries to get the lock, or waits only briefly.
 const persistence = 2 * time.Second
 

@@ -14,10 +14,9 @@
 // # Mount it behind authentication
 //
 // The page has no login, and no package mounts it by default. It names rules, clients, trace ids and hashes of keys,
-// and with [WithRawKeys] the keys. Mount it where only operators have access, for example on the port of the
-// metrics, or behind a middleware that authenticates. All links are queries, so the page works under any path,
-// behind [http.StripPrefix] and behind a proxy. A page shows only its own process: ask each process, or use
-// [WithFleet].
+// and with [WithRawKeys] the keys. Mount it where only operators have access, for example on the port of the metrics,
+// or behind a middleware that authenticates. All links are queries, so the page works under any path, behind
+// [http.StripPrefix] and behind a proxy. A page shows only its own process, so ask each process, or use [WithFleet].
 //
 // # Sections
 //
@@ -57,10 +56,10 @@
 // A ring closes only when a caller whose context carries locks ([core.HoldsOf]) starts to wait. The page then searches
 // for a ring, whether or not a browser shows the page. A ring that lasts for two seconds is a deadlock. It is logged,
 // counted in distributed_lock.deadlocks (Prometheus: distributed_lock_deadlocks_total, no labels), and marked on the
-// page until it ends. A shorter ring is not reported, because it ends by itself: one of its callers only tries to get
-// the lock, or waits only briefly. The record names for each caller the lock that it waits for and, in holds_rules,
-// the rules of the locks that it holds; the first one is usually the rule of its endpoint. The page does not break up
-// a deadlock: the ring ends when the wait of one of its callers times out.
+// page until it ends. A shorter ring is not reported. It ends by itself, because one of its callers only tries to get
+// the lock, or waits only briefly. For each caller, the record contains the lock that the caller waits for and, in
+// holds_rules, the rules of the locks that the caller holds. The first of these is usually the rule of the endpoint.
+// The page does not break up a deadlock. The ring ends when the wait of one of its callers times out.
 //
 // The page sees only the callers of this process, and only the locks that a caller's context carries. It learns that
 // two clients use the same Redis when a hold of one client refuses a caller of the other. Until then it treats equal

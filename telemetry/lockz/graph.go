@@ -110,9 +110,8 @@ func trail(visits []visit, last int, h *hold) []step {
 	return steps
 }
 
-// blockers returns the holds of this process that block w, for each of its keys. A hold that w itself
-// carries blocks w only if the hold belongs to another client: within one client, the caller re-enters the
-// lock.
+// blockers returns the holds of this process that block w, for each of its keys. A hold that w itself carries
+// blocks w only if the hold belongs to another client, because within one client the caller re-enters the lock.
 func (g *graph) blockers(w *waiter) []*hold {
 	if !w.exclusive() {
 		return nil

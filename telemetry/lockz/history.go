@@ -13,8 +13,8 @@ import (
 const eventsKept = 200
 
 // history keeps the last entries of each sort. Many entries of one sort do not displace the few entries of
-// another: a lost lock is still listed after a thousand calls that ran unlocked. Sorts are words from a
-// fixed list. The zero value is empty.
+// another. For example, a lost lock is still listed after a thousand calls that ran unlocked. Sorts are words
+// from a fixed list. The zero value is empty.
 type history[T any] struct {
 	mu    sync.Mutex
 	total int64

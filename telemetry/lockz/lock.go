@@ -112,7 +112,7 @@ func (w *waiter) exclusive() bool {
 	}
 }
 
-// waitsFor reports whether h keeps w waiting: readers do not wait for readers.
+// waitsFor reports whether h keeps w waiting. Readers do not wait for readers.
 func (w *waiter) waitsFor(h *hold) bool {
 	return w.rule.kind != core.KindRead || h.rule.kind != core.KindRead
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // Page is an [http.Handler] that shows the locks of this process. Create one per process with [New] and pass
-// its [Page.Observer] to core.WithObserver: the adapters of that lock client notify it too. A Page is safe for
-// concurrent use. It runs a goroutine only while it watches a ring of waiters; the goroutine stops when the
-// acquisition that closed the ring ends.
+// its [Page.Observer] to core.WithObserver. The adapters of the lock client then notify the observer, too. A
+// Page is safe for concurrent use. It runs a goroutine only while it watches a ring of waiters; the goroutine
+// stops when the acquisition that closed the ring ends.
 type Page struct {
 	cfg       config
 	process   identity

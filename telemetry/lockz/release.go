@@ -194,8 +194,8 @@ func (s *releases) release(w http.ResponseWriter, r *http.Request) (notice strin
 	}
 }
 
-// evict takes the lock from the holders of a ticket that still have it. A hold of this process may have
-// passed the lock on since the page was shown: the next hold has the same field and keeps the lock.
+// evict takes the lock from the holders of a ticket that still have it. A hold of this process may have passed
+// the lock on since the page was shown. The next hold has the same field and keeps the lock.
 func (s *releases) evict(ctx context.Context, client *core.Client, t *ticket) (core.LockEntry, error) {
 	var fields []string
 	for i, f := range t.Fields {

@@ -17,7 +17,7 @@ const (
 )
 
 // ServeHTTP serves the page, its script and style sheet, JSON, and the requests of buttons. The page has a
-// single path and works under any path: the query selects the content.
+// single path and works under any path, because the query selects the content.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	switch {

@@ -213,8 +213,8 @@ func (t *tracker) observeRenewal(ctx context.Context, r core.Renewal) {
 	}
 }
 
-// observeLoss marks a hold as lost. If its client was closed and left the hold to its lease, the hold is
-// not lost: it blocks other callers until the lease expires.
+// observeLoss marks a hold as lost. If its client was closed and left the hold to its lease, the hold is not
+// lost, because it blocks other callers until the lease expires.
 func (t *tracker) observeLoss(ctx context.Context, l core.Loss) {
 	h := t.holdOf(ctx, &l.HoldInfo)
 	if h == nil {

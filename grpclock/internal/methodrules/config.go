@@ -140,7 +140,7 @@ func AddFallback[Req, Res proto.Message](c *Config, name string, fn func(ctx con
 			}
 			reply, err := fn(ctx, typed)
 			if err == nil && any(reply) == nil {
-				return nil, &MisconfiguredError{c.errorf("fallback %q gave no reply", name)}
+				return nil, &MisconfiguredError{c.errorf("fallback %q returned no reply", name)}
 			}
 			return reply, err
 		},
