@@ -369,7 +369,7 @@ func TestAnswer_OnlyOne(t *testing.T) {
 		for outside, middleware := range answeringMiddlewares() {
 			t.Run(name+", outside "+outside, func(t *testing.T) {
 				t.Parallel()
-				serveShop(t, nil, func(t *testing.T, s *online) {
+				serveShop(t, nil, func(t *testing.T, s *servedShop) {
 					s.engine.Use(gin.CustomRecovery(func(*gin.Context, any) { t.Error("panic") }), middleware)
 					s.engine.POST(payPath, s.guard.Handler(tt.rule), tt.handler)
 					tt.obstacle(t, s.shop)
@@ -403,7 +403,7 @@ func TestAnswer_OnlyOneOfInnerGuard(t *testing.T) {
 	for outside, middleware := range answeringMiddlewares() {
 		t.Run("outside "+outside, func(t *testing.T) {
 			t.Parallel()
-			serveShop(t, nil, func(t *testing.T, s *online) {
+			serveShop(t, nil, func(t *testing.T, s *servedShop) {
 				inner := ruleset.Rule{Name: "inner", Key: "inner", WaitTime: ruleset.NoWait}
 				inner.Status.Busy.HTTP = http.StatusServiceUnavailable
 				s.engine.Use(middleware)
@@ -425,7 +425,7 @@ func TestAnswer_OnlyOneOfInnerGuard(t *testing.T) {
 func TestAnswer_LeftToOuterMiddleware(t *testing.T) {
 	t.Parallel()
 	leave := func(c *gin.Context, refusal *aspect.RefusedError) { _ = c.Error(refusal) }
-	serveShop(t, nil, func(t *testing.T, s *online) {
+	serveShop(t, nil, func(t *testing.T, s *servedShop) {
 		s.engine.Use(answeringMiddlewares()["answers unless written"])
 		s.engine.POST(payPath, s.guard.Handler(pay), answerPaid)
 		s.redis.Take(payKey, time.Hour)
@@ -481,7 +481,7 @@ func TestAnswer_RequestCancelledByTheServer(t *testing.T) {
 	defer shutdown()
 	serveShop(t, func(server *http.Server) {
 		server.BaseContext = func(net.Listener) context.Context { return base }
-	}, func(t *testing.T, s *online) {
+	}, func(t *testing.T, s *servedShop) {
 		s.engine.POST(payPath, s.guard.Handler(pay), func(*gin.Context) { t.Error("the handler ran") })
 		s.redis.Take(payKey, time.Hour)
 		time.AfterFunc(time.Second, shutdown)

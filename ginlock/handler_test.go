@@ -292,8 +292,8 @@ func fallbackNamed(name string) ginlock.Option {
 	return ginlock.WithFallback(name, func(c *gin.Context) { c.String(http.StatusAccepted, name) })
 }
 
-// only returns a handler that calls h only for requests whose query names it.
-func only(name string, h gin.HandlerFunc) gin.HandlerFunc {
+// onlyFor returns a handler that calls h only for requests whose query names it.
+func onlyFor(name string, h gin.HandlerFunc) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if slices.Contains(c.QueryArray("run"), name) {
 			h(c)
@@ -312,7 +312,7 @@ func TestHandler_ForSomeRequestsOnly(t *testing.T) {
 			handler := func(key string) gin.HandlerFunc {
 				return s.guard.Handler(ruleset.Rule{Key: key, WaitTime: ruleset.NoWait})
 			}
-			s.engine.POST(payPath, only("a", handler("a")), only("b", handler("b")), handler("always"), ok)
+			s.engine.POST(payPath, onlyFor("a", handler("a")), onlyFor("b", handler("b")), handler("always"), ok)
 			for _, query := range slices.Concat(order, order) {
 				want(t, "status of "+query, s.do(t, request{url: payURL + query}).Code, http.StatusNoContent)
 			}
@@ -352,7 +352,7 @@ func TestHandler_WithoutNamesConcurrently(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		handler := func(key string) gin.HandlerFunc { return s.guard.Handler(ruleset.Rule{Key: key}) }
-		s.engine.POST(payPath, only("a", handler("a")), only("b", handler("b")), ok)
+		s.engine.POST(payPath, onlyFor("a", handler("a")), onlyFor("b", handler("b")), ok)
 		var requests sync.WaitGroup
 		for range 10 {
 			for _, query := range []string{"?run=a", "?run=b", "?run=a&run=b"} {

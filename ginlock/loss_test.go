@@ -141,7 +141,7 @@ func TestLoss_DiscardsHeaders(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			serveShop(t, nil, func(t *testing.T, s *online) {
+			serveShop(t, nil, func(t *testing.T, s *servedShop) {
 				s.engine.Use(func(c *gin.Context) {
 					c.Header("X-Outer", "kept")
 					c.Header("X-Changed", "outer")

@@ -111,7 +111,7 @@ func TestRedispatch_Errors(t *testing.T) {
 // The answer of a redispatched request bypasses the buffer of the outer guard, so it cannot be discarded.
 func TestRedispatch_BypassesTheBuffer(t *testing.T) {
 	t.Parallel()
-	serveShop(t, nil, func(t *testing.T, s *online) {
+	serveShop(t, nil, func(t *testing.T, s *servedShop) {
 		s.engine.POST("/new", func(c *gin.Context) { c.Header("X-New", "yes"); c.String(http.StatusAccepted, "new") })
 		s.handle(t, "POST", payPath, pay, s.redispatch("/new"))
 		status, body, err := s.post(t)

@@ -267,18 +267,18 @@ func splitOptions(opts []any) (client []core.Option, guard []ginlock.Option) {
 	return client, guard
 }
 
-// online is a shop behind a net/http server in a bubble. Its connections are pipes.
-type online struct {
+// servedShop is a shop behind a net/http server in a bubble. Its connections are pipes.
+type servedShop struct {
 	*shop
 	client *http.Client
 	dialed atomic.Int32 // connections so far
 }
 
 // serveShop runs a test with a server, which configure may change.
-func serveShop(t *testing.T, configure func(*http.Server), test func(t *testing.T, s *online), opts ...any) {
+func serveShop(t *testing.T, configure func(*http.Server), test func(t *testing.T, s *servedShop), opts ...any) {
 	t.Helper()
 	bubble(t, func(t *testing.T, s *shop) {
-		o := &online{shop: s}
+		o := &servedShop{shop: s}
 		l := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
 		server := &http.Server{Handler: s.engine}
 		if configure != nil {
@@ -301,7 +301,7 @@ func serveShop(t *testing.T, configure func(*http.Server), test func(t *testing.
 }
 
 // post asks to pay the order. The error is an error of the connection.
-func (o *online) post(t testing.TB) (status int, body string, err error) {
+func (o *servedShop) post(t testing.TB) (status int, body string, err error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://shop"+payURL, strings.NewReader("{}"))
 	if err != nil {

@@ -90,13 +90,13 @@ func TestWriteRoutes_Empty(t *testing.T) {
 
 var errFull = errors.New("the disk is full")
 
-type full struct{}
+type fullWriter struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errFull }
+func (fullWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWriteRoutes_Errors(t *testing.T) {
 	t.Parallel()
 	guard, r := describedGuard(t)
-	wantErr(t, "full disk", guard.WriteRoutes(full{}, r), errFull)
-	wantText(t, guard.WriteRoutes(full{}, nil), "engine is nil")
+	wantErr(t, "full disk", guard.WriteRoutes(fullWriter{}, r), errFull)
+	wantText(t, guard.WriteRoutes(fullWriter{}, nil), "engine is nil")
 }

@@ -45,7 +45,7 @@ func TestWriteTimeout_EndsTheWait(t *testing.T) {
 		for protocol, h2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 			t.Run(name+" over "+protocol, func(t *testing.T) {
 				t.Parallel()
-				serveShop(t, writeTimeout(tt.timeout), func(t *testing.T, s *online) {
+				serveShop(t, writeTimeout(tt.timeout), func(t *testing.T, s *servedShop) {
 					s.speak(h2)
 					s.handle(t, "POST", payPath, tt.rule, func(*gin.Context) { t.Error("the handler ran") })
 					s.redis.Take(payKey, time.Hour)
@@ -62,7 +62,7 @@ func TestWriteTimeout_EndsTheWait(t *testing.T) {
 }
 
 // speak chooses the protocol of the client.
-func (o *online) speak(h2 bool) {
+func (o *servedShop) speak(h2 bool) {
 	transport := o.client.Transport.(*http.Transport)
 	transport.Protocols = new(http.Protocols)
 	transport.Protocols.SetHTTP1(!h2)
@@ -71,7 +71,7 @@ func (o *online) speak(h2 bool) {
 
 func TestWriteTimeout_HandlerHasNoDeadline(t *testing.T) {
 	t.Parallel()
-	serveShop(t, writeTimeout(40*time.Millisecond), func(t *testing.T, s *online) {
+	serveShop(t, writeTimeout(40*time.Millisecond), func(t *testing.T, s *servedShop) {
 		s.handle(t, "POST", payPath, patient, func(c *gin.Context) {
 			_, limited := c.Request.Context().Deadline()
 			want(t, "the handler's context has a deadline", limited, false)
@@ -86,7 +86,7 @@ func TestWriteTimeout_HandlerHasNoDeadline(t *testing.T) {
 // A lock that becomes free before the end of the wait is acquired.
 func TestWriteTimeout_LockFreedInTime(t *testing.T) {
 	t.Parallel()
-	serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
+	serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *servedShop) {
 		s.handle(t, "POST", payPath, patient, answerPaid)
 		s.redis.Take(payKey, 8*time.Second)
 		status, body, err := s.post(t)
@@ -102,7 +102,7 @@ func TestWriteTimeout_CountsFromTheFirstGuard(t *testing.T) {
 	t.Parallel()
 	t.Run("a slow body", func(t *testing.T) {
 		t.Parallel()
-		serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
+		serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *servedShop) {
 			s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{body.id}", WaitTime: time.Minute}, func(*gin.Context) { t.Error("the handler ran") })
 			s.redis.Take(payKey, time.Hour)
 			slow, end := io.Pipe()
@@ -122,7 +122,7 @@ func TestWriteTimeout_CountsFromTheFirstGuard(t *testing.T) {
 	})
 	t.Run("a middleware between guards", func(t *testing.T) {
 		t.Parallel()
-		serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
+		serveShop(t, writeTimeout(10*time.Second), func(t *testing.T, s *servedShop) {
 			disabled := ruleset.Rule{Name: "outer", Key: "outer", Disabled: true}
 			s.engine.POST(payPath, s.guard.Handler(disabled), func(*gin.Context) { time.Sleep(5 * time.Second) }, // virtual time
 				s.guard.Handler(patient), func(*gin.Context) { t.Error("the handler ran") })

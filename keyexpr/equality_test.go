@@ -28,7 +28,7 @@ func comparables() []any {
 // For both orders of its operands, == has the same result or is refused. Each value equals itself.
 func TestEqual_IsSymmetric(t *testing.T) {
 	t.Parallel()
-	c := (&hostile{expression: `body.a == body.b`}).condition(t)
+	c := (&hostileCase{expression: `body.a == body.b`}).condition(t)
 	ask := func(a, b any) (bool, bool) {
 		got, err := c.Eval(keyexpr.Values{slotBody: object{"a": a, "b": b}})
 		return got, err == nil
@@ -51,7 +51,7 @@ func TestEqual_IsSymmetric(t *testing.T) {
 // != is the opposite of ==. Both refuse the same operands.
 func TestEqual_NotEqualIsOpposite(t *testing.T) {
 	t.Parallel()
-	equal, unequal := (&hostile{expression: `body.a == body.b`}).condition(t), (&hostile{expression: `body.a != body.b`}).condition(t)
+	equal, unequal := (&hostileCase{expression: `body.a == body.b`}).condition(t), (&hostileCase{expression: `body.a != body.b`}).condition(t)
 	for _, a := range comparables() {
 		for _, b := range comparables() {
 			env := keyexpr.Values{slotBody: object{"a": a, "b": b}}
@@ -67,7 +67,7 @@ func TestEqual_NotEqualIsOpposite(t *testing.T) {
 // in finds an element if and only if == does.
 func TestEqual_AgreesWithIn(t *testing.T) {
 	t.Parallel()
-	equal, in := (&hostile{expression: `body.a == body.b`}).condition(t), (&hostile{expression: `body.a in body.list`}).condition(t)
+	equal, in := (&hostileCase{expression: `body.a == body.b`}).condition(t), (&hostileCase{expression: `body.a in body.list`}).condition(t)
 	for _, a := range comparables() {
 		for _, b := range comparables() {
 			if _, large := b.(uint64); large { // cannot be an operand of ==
@@ -90,7 +90,7 @@ func TestEqual_AgreesWithIn(t *testing.T) {
 // comparison is refused.
 func TestEqual_ComparesWholeLists(t *testing.T) {
 	t.Parallel()
-	c := (&hostile{expression: `body.a == body.b`}).condition(t)
+	c := (&hostileCase{expression: `body.a == body.b`}).condition(t)
 	for _, tt := range []struct {
 		a, b    []any
 		refused bool
@@ -113,7 +113,7 @@ func TestEqual_ComparesWholeLists(t *testing.T) {
 // A text that handlers may read as a number is not compared with that number.
 func TestEqual_TextsThatReadLikeNumbers(t *testing.T) {
 	t.Parallel()
-	c := (&hostile{expression: `body.a == body.b`}).condition(t)
+	c := (&hostileCase{expression: `body.a == body.b`}).condition(t)
 	for text, refused := range map[string]bool{
 		"1": true, "1.0": true, "1e0": true, "+1": true, "01": true, "10e-1": true,
 		"": false, "2": false, "one": false, "1 ": false, " 1": false, "0x1": false, "1_0": false, "1,0": false, "１": false, "--1": false,
@@ -127,7 +127,7 @@ func TestEqual_TextsThatReadLikeNumbers(t *testing.T) {
 // The same number is equal in every Go type, including the types of JSON and protobuf.
 func TestEqual_NumbersOfAllGoTypes(t *testing.T) {
 	t.Parallel()
-	c := (&hostile{expression: `body.a == body.b and body.a in [body.b] and not (body.a != body.b) and body.a <= body.b and body.a >= body.b`}).condition(t)
+	c := (&hostileCase{expression: `body.a == body.b and body.a in [body.b] and not (body.a != body.b) and body.a <= body.b and body.a >= body.b`}).condition(t)
 	same := []any{42, int8(42), int16(42), int32(42), int64(42), uint(42), uint8(42), uint16(42), uint32(42), uint64(42), uintptr(42), 42.0, float32(42), json.Number("42")}
 	for _, a := range same {
 		for _, b := range same {

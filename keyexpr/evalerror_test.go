@@ -115,12 +115,12 @@ func TestEvalError_Messages(t *testing.T) {
 		if failure.Template != tt.template || strings.Contains(err.Error(), "$") {
 			t.Errorf("%s: got %v, which contains another template or an internal name", tt.template, err)
 		}
-		b.WriteString("=== " + tt.template + " " + shortened(tt.request.body) + "\n" + failure.Reason.String() + ": " + err.Error() + "\n")
+		b.WriteString("=== " + tt.template + " " + abbreviate(tt.request.body) + "\n" + failure.Reason.String() + ": " + err.Error() + "\n")
 	}
 	golden.Assert(t, b.String(), "requests.golden")
 }
 
-func shortened(text string) string {
+func abbreviate(text string) string {
 	if len(text) > 60 {
 		return text[:60] + "…"
 	}

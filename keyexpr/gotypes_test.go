@@ -131,7 +131,7 @@ func TestArgument_NotSet(t *testing.T) {
 	}
 	got, err := compileFor(t, `o:#{in.ID ?? 0}:#{in.Flag}`, schema).Key(keyexpr.Values{&argument{}})
 	if err != nil || got != "o:0:false" {
-		t.Errorf("a zero that is admitted: got %q, %v", got, err)
+		t.Errorf("a zero under ??: got %q, %v", got, err)
 	}
 }
 

@@ -9,18 +9,18 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// hostile is an expression with values that make it expensive. body returns the values of a request of about
+// hostileCase is an expression with values that make it expensive. body returns the values of a request of about
 // n bytes.
-type hostile struct {
+type hostileCase struct {
 	name, expression string
 	body             func(n int) map[string]any
 }
 
-func (h *hostile) env(load int) keyexpr.Values {
+func (h *hostileCase) env(load int) keyexpr.Values {
 	return keyexpr.Values{slotBody: h.body(load), slotMethod: "POST"}
 }
 
-func (h *hostile) condition(tb testing.TB) *keyexpr.Condition {
+func (h *hostileCase) condition(tb testing.TB) *keyexpr.Condition {
 	tb.Helper()
 	c, err := keyexpr.CompileCondition(h.expression, requestSchema(tb))
 	if err != nil {
@@ -128,8 +128,8 @@ func wideElements(n int) object {
 	return object{"xs": list(n, max(n/1000, 4), func(i int) any { return strings.Repeat("Ⱥ", max(n/1000, 4)/2) + itoa(i) })}
 }
 
-// hostiles contains at least one sample for each function and operator whose operands can be long.
-var hostiles = []hostile{
+// hostileCases contains at least one sample for each function and operator whose operands can be long.
+var hostileCases = []hostileCase{
 	{"+", `body.a + body.a != body.b`, texts},
 	{"+ in a loop", `any(body.xs, # + body.a == "x")`, longElements},
 	{"+ of all", `len(map(body.xs, # + body.a)) == 0`, longElements},

@@ -28,7 +28,7 @@ func isRefused(tb testing.TB, c *keyexpr.Condition, env keyexpr.Env) (refused bo
 }
 
 // worstAccepted returns the Env of the largest request of up to size bytes that the condition accepts.
-func worstAccepted(tb testing.TB, h *hostile, c *keyexpr.Condition, size int) (env keyexpr.Values, refused bool) {
+func worstAccepted(tb testing.TB, h *hostileCase, c *keyexpr.Condition, size int) (env keyexpr.Values, refused bool) {
 	tb.Helper()
 	if !isRefused(tb, c, h.env(size)) {
 		return h.env(size), false
@@ -47,8 +47,8 @@ func worstAccepted(tb testing.TB, h *hostile, c *keyexpr.Condition, size int) (e
 // An expression allocates little for all values, accepted or refused, and has the same result each time.
 func TestLimits_HostileValues(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	const most = 2 << 20
-	for i := range hostiles {
-		h := &hostiles[i]
+	for i := range hostileCases {
+		h := &hostileCases[i]
 		c := h.condition(t)
 		for _, size := range []int{34_000, 1 << 20} {
 			worst, _ := worstAccepted(t, h, c, size)
@@ -69,8 +69,8 @@ func TestLimits_HostileValues(t *testing.T) { //nolint:paralleltest // counts wh
 // Ordinary requests never reach the limits, whatever a client can make long in them.
 func TestLimits_AcceptOrdinaryRequests(t *testing.T) {
 	t.Parallel()
-	for i := range hostiles {
-		h := &hostiles[i]
+	for i := range hostileCases {
+		h := &hostileCases[i]
 		if isRefused(t, h.condition(t), h.env(250)) {
 			t.Errorf("%s: a request of 250 bytes is refused", h.name)
 		}
@@ -80,8 +80,8 @@ func TestLimits_AcceptOrdinaryRequests(t *testing.T) {
 // If a request is refused, every larger one is refused, too.
 func TestLimits_RefuseLargerRequests(t *testing.T) {
 	t.Parallel()
-	for i := range hostiles {
-		h := &hostiles[i]
+	for i := range hostileCases {
+		h := &hostileCases[i]
 		c := h.condition(t)
 		refusedAt := 0
 		for _, load := range []int{1000, 4000, 16_000, 64_000, 256_000} {
@@ -100,8 +100,8 @@ func TestLimits_RefuseLargerRequests(t *testing.T) {
 func TestLimits_EveryFunctionHasSample(t *testing.T) {
 	t.Parallel()
 	sampled := map[string]bool{}
-	for i := range hostiles {
-		sampled[strings.Fields(hostiles[i].name)[0]] = true
+	for i := range hostileCases {
+		sampled[strings.Fields(hostileCases[i].name)[0]] = true
 	}
 	for name := range languageFunctions {
 		if !sampled[name] {

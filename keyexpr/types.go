@@ -181,7 +181,7 @@ type Keyed struct {
 func (k *Keyed) isCaseless(name string) bool { return name != "" && name == k.Caseless }
 
 // texts describes the texts that a value may have: the texts of the vocabularies, and the literals.
-// A nil *texts admits any text.
+// A nil *texts stands for any text.
 type texts struct {
 	vocabularies []vocabulary
 	literals     []*ast.StringNode

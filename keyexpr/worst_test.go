@@ -13,14 +13,14 @@ import (
 // 10 ms of CPU time, including the garbage collector, and 4 MiB of memory.
 func BenchmarkWorstAccepted(b *testing.B) {
 	for _, size := range []int{34_000, 1 << 20} {
-		for i := range hostiles {
-			h := &hostiles[i]
+		for i := range hostileCases {
+			h := &hostileCases[i]
 			b.Run(fmt.Sprintf("%s/%d", h.name, size), func(b *testing.B) { h.benchmark(b, size) })
 		}
 	}
 }
 
-func (h *hostile) benchmark(b *testing.B, size int) {
+func (h *hostileCase) benchmark(b *testing.B, size int) {
 	b.Helper()
 	c := h.condition(b)
 	env, refused := worstAccepted(b, h, c, size)

@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// acquires reports acquisitions: the span lock.acquire, the metrics wait.duration, acquire.duration, waiters
-// and handoffs, and records about failures and long waits.
-type acquires struct {
+// acquisitions reports the acquisitions of locks: the span lock.acquire, the metrics wait.duration,
+// acquire.duration, waiters and handoffs, and records about failures and long waits.
+type acquisitions struct {
 	inst     *instruments
 	spans    *spans
 	log      *logger
@@ -21,7 +21,7 @@ type acquires struct {
 }
 
 // observeStart starts the span of an acquisition.
-func (o *acquires) observeStart(ctx context.Context, a core.Acquisition) context.Context {
+func (o *acquisitions) observeStart(ctx context.Context, a core.Acquisition) context.Context {
 	if o.spans.tracer == nil {
 		return ctx
 	}
@@ -29,7 +29,7 @@ func (o *acquires) observeStart(ctx context.Context, a core.Acquisition) context
 }
 
 // observeContention counts a waiter. It adds an event with the holder to the span.
-func (o *acquires) observeContention(ctx context.Context, c core.Contention) {
+func (o *acquisitions) observeContention(ctx context.Context, c core.Contention) {
 	s := o.spans.find(ctx, spanAcquire, &c.Acquisition)
 	o.spans.ruleOf(s, &c.Acquisition).waiting.Add(1)
 	if s == nil {
@@ -39,12 +39,12 @@ func (o *acquires) observeContention(ctx context.Context, c core.Contention) {
 		s.AddEvent(eventContended)
 		return
 	}
-	s.AddEvent(eventContended, trace.WithAttributes(blockedBy(c.BlockedBy)...))
+	s.AddEvent(eventContended, trace.WithAttributes(blockedByAttrs(c.BlockedBy)...))
 	o.spans.link(s, c.BlockedBy)
 }
 
 // observeEnd counts an acquisition, ends its span, and logs it if Redis failed or the wait was long.
-func (o *acquires) observeEnd(ctx context.Context, r core.AcquireResult) {
+func (o *acquisitions) observeEnd(ctx context.Context, r core.AcquireResult) {
 	s := o.spans.find(ctx, spanAcquire, &r.Acquisition)
 	rule := o.spans.ruleOf(s, &r.Acquisition)
 	outcome := rule.acquireOutcome(r.Outcome)
@@ -60,7 +60,7 @@ func (o *acquires) observeEnd(ctx context.Context, r core.AcquireResult) {
 	}
 }
 
-func (o *acquires) record(ctx context.Context, rule *rule, r *core.AcquireResult, outcome string) {
+func (o *acquisitions) record(ctx context.Context, rule *rule, r *core.AcquireResult, outcome string) {
 	if r.Contended {
 		rule.waiting.Add(-1)
 	}
@@ -75,7 +75,7 @@ func (o *acquires) record(ctx context.Context, rule *rule, r *core.AcquireResult
 	}
 }
 
-func (o *acquires) endSpan(s *span, r *core.AcquireResult, outcome string) {
+func (o *acquisitions) endSpan(s *span, r *core.AcquireResult, outcome string) {
 	o.spans.set(s, func(room []attribute.KeyValue) []attribute.KeyValue { return o.appendAttrs(room, r, outcome) })
 	o.spans.link(s, r.BlockedBy)
 	if r.HandedOff {
@@ -91,7 +91,7 @@ func (o *acquires) endSpan(s *span, r *core.AcquireResult, outcome string) {
 	s.End()
 }
 
-func (o *acquires) appendAttrs(room []attribute.KeyValue, r *core.AcquireResult, outcome string) []attribute.KeyValue {
+func (o *acquisitions) appendAttrs(room []attribute.KeyValue, r *core.AcquireResult, outcome string) []attribute.KeyValue {
 	room = append(room,
 		o.spans.keys.attr(r.Key),
 		attrOutcome.String(outcome),
@@ -108,11 +108,11 @@ func (o *acquires) appendAttrs(room []attribute.KeyValue, r *core.AcquireResult,
 }
 
 // begin starts the series of a rule at zero.
-func (o *acquires) begin(ctx context.Context, r *rule) {
+func (o *acquisitions) begin(ctx context.Context, r *rule) {
 	o.inst.handoffs.Add(ctx, 0, r.labels.add...)
 }
 
 // collect reports the number of waiting callers of a rule.
-func (o *acquires) collect(m metric.Observer, r *rule) {
+func (o *acquisitions) collect(m metric.Observer, r *rule) {
 	m.ObserveInt64(o.inst.waiters, r.waiting.Load(), r.observe...)
 }

@@ -240,7 +240,7 @@ func wantLinks(t *testing.T, s sdktrace.ReadOnlySpan, want ...string) {
 	t.Helper()
 	var got []string
 	for _, l := range s.Links() {
-		if !l.SpanContext.IsValid() || len(l.Attributes) != 1 || short(l.Attributes[0].Key) != "blocked_by" {
+		if !l.SpanContext.IsValid() || len(l.Attributes) != 1 || shortName(l.Attributes[0].Key) != "blocked_by" {
 			t.Errorf("link to %v with %v", l.SpanContext, l.Attributes)
 			continue
 		}

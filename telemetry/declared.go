@@ -166,7 +166,7 @@ func causesOf(r *aspect.RuleInfo) []failpolicy.Cause {
 // times, because these are the first to be too short.
 func (o *declarations) collect(m metric.Observer) {
 	states := map[string]int64{stateEnabled: 0, stateDisabled: 0, stateDryRun: 0}
-	waits, leases := shortest{}, shortest{}
+	waits, leases := shortestTimes{}, shortestTimes{}
 	o.mu.Lock()
 	for _, d := range o.sites {
 		switch {
@@ -188,17 +188,17 @@ func (o *declarations) collect(m metric.Observer) {
 	leases.observe(m, o.inst.leaseTime)
 }
 
-// shortest holds the shortest time of each rule. It omits a rule without a time: its calls do not wait or
+// shortestTimes holds the shortest time of each rule. It omits a rule without a time: its calls do not wait or
 // wait without a limit, or its lease is renewed.
-type shortest map[*rule]time.Duration
+type shortestTimes map[*rule]time.Duration
 
-func (s shortest) add(r *rule, d time.Duration) {
+func (s shortestTimes) add(r *rule, d time.Duration) {
 	if known, ok := s[r]; d > 0 && (!ok || d < known) {
 		s[r] = d
 	}
 }
 
-func (s shortest) observe(m metric.Observer, gauge metric.Float64Observable) {
+func (s shortestTimes) observe(m metric.Observer, gauge metric.Float64Observable) {
 	for r, d := range s {
 		m.ObserveFloat64(gauge, d.Seconds(), r.observe...)
 	}

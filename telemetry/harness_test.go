@@ -241,7 +241,7 @@ func (h *harness) span(t *testing.T, name string) sdktrace.ReadOnlySpan {
 func attrs(s sdktrace.ReadOnlySpan) map[string]any {
 	m := make(map[string]any)
 	for _, kv := range s.Attributes() {
-		m[short(kv.Key)] = kv.Value.AsInterface()
+		m[shortName(kv.Key)] = kv.Value.AsInterface()
 	}
 	return m
 }
@@ -252,13 +252,13 @@ func events(s sdktrace.ReadOnlySpan) map[string]map[string]any {
 	for _, e := range s.Events() {
 		m[e.Name] = make(map[string]any)
 		for _, kv := range e.Attributes {
-			m[e.Name][short(kv.Key)] = kv.Value.AsInterface()
+			m[e.Name][shortName(kv.Key)] = kv.Value.AsInterface()
 		}
 	}
 	return m
 }
 
-func short(k attribute.Key) string {
+func shortName(k attribute.Key) string {
 	const prefix = "distributed_lock."
 	if s := string(k); len(s) > len(prefix) && s[:len(prefix)] == prefix {
 		return s[len(prefix):]
@@ -342,7 +342,7 @@ func wrap(t *testing.T, h *harness, locks *core.Client, rule ruleset.Rule) func(
 // lock notifies h of one acquisition and its hold.
 func (h *harness) lock(t testing.TB, a core.Acquisition) {
 	ctx := t.Context()
-	h.AcquireEnd(h.AcquireStart(ctx, a), acquired(a))
+	h.AcquireEnd(h.AcquireStart(ctx, a), acquiredResult(a))
 	info := core.HoldInfo{Acquisition: a, Acquired: a.Start, Field: "client:1"}
 	h.HoldEnd(h.HoldStart(ctx, info), core.HoldResult{HoldInfo: info, Held: time.Millisecond})
 }
@@ -351,7 +351,7 @@ func acquisition(key, label string) core.Acquisition {
 	return core.Acquisition{Key: key, Keys: 1, Kind: core.KindReentrant, Label: label, Start: time.Now()}
 }
 
-func acquired(a core.Acquisition) core.AcquireResult {
+func acquiredResult(a core.Acquisition) core.AcquireResult {
 	return core.AcquireResult{
 		Acquisition: a, Outcome: core.OutcomeAcquired, Attempts: 1, Field: "client:1",
 		Waited: time.Millisecond, RoundTrip: time.Millisecond,

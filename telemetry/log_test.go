@@ -67,7 +67,7 @@ func TestLog_LongWait(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, test.opts...)
-			r := acquired(acquisition("order:42", "pay"))
+			r := acquiredResult(acquisition("order:42", "pay"))
 			r.Waited, r.BlockedBy = test.waited, "other:1"
 			h.AcquireEnd(t.Context(), r)
 			logs := h.logs.records(t)

@@ -109,7 +109,7 @@ func TestMetrics_Exemplars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			r := acquired(acquisition("order:42", "pay"))
+			r := acquiredResult(acquisition("order:42", "pay"))
 			r.RoundTrip = tt.trip
 			h.AcquireEnd(h.AcquireStart(t.Context(), r.Acquisition), r)
 			info := core.HoldInfo{Acquisition: r.Acquisition, Lease: time.Minute}

@@ -73,7 +73,7 @@ func TestRules_LookupAllocations(t *testing.T) {
 	ctx := t.Context()
 	a := acquisition("order:42", "pay")
 	lock := func() {
-		h.AcquireEnd(h.AcquireStart(ctx, a), acquired(a))
+		h.AcquireEnd(h.AcquireStart(ctx, a), acquiredResult(a))
 		info := core.HoldInfo{Acquisition: a, Acquired: a.Start}
 		h.HoldEnd(h.HoldStart(ctx, info), core.HoldResult{HoldInfo: info, Held: time.Millisecond})
 	}

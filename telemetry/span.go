@@ -133,9 +133,9 @@ func (p *spans) link(s *span, field string) {
 		return
 	}
 	s.linked = hold.SpanID()
-	s.AddLink(trace.Link{SpanContext: hold, Attributes: blockedBy(field)})
+	s.AddLink(trace.Link{SpanContext: hold, Attributes: blockedByAttrs(field)})
 }
 
-func blockedBy(field string) []attribute.KeyValue {
+func blockedByAttrs(field string) []attribute.KeyValue {
 	return []attribute.KeyValue{attrBlockedBy.String(valid(field))}
 }

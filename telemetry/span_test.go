@@ -259,8 +259,8 @@ func TestSpan_TwoTelemetries(t *testing.T) {
 	first, second := newHarness(t), newHarness(t)
 	a := acquisition("order:42", "pay")
 	ctx := second.AcquireStart(first.AcquireStart(t.Context(), a), a)
-	first.AcquireEnd(ctx, acquired(a))
-	second.AcquireEnd(ctx, acquired(a))
+	first.AcquireEnd(ctx, acquiredResult(a))
+	second.AcquireEnd(ctx, acquiredResult(a))
 	outer, inner := first.span(t, "lock.acquire"), second.span(t, "lock.acquire")
 	if inner.Parent().SpanID() != outer.SpanContext().SpanID() {
 		t.Error("the span of the second Telemetry is not a child of the span of the first")

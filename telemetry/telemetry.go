@@ -22,7 +22,7 @@ type Telemetry struct {
 	callback metric.Registration
 	rules    *rules
 
-	acquires     *acquires
+	acquisitions *acquisitions
 	holds        *holds
 	declarations *declarations
 	reloads      *reloads
@@ -51,7 +51,7 @@ func New(opts ...Option) (*Telemetry, error) {
 	}
 	t := &Telemetry{
 		rules:        rules,
-		acquires:     &acquires{inst: inst, spans: spans, log: log, longWait: cfg.longWait},
+		acquisitions: &acquisitions{inst: inst, spans: spans, log: log, longWait: cfg.longWait},
 		holds:        &holds{inst: inst, spans: spans, log: log},
 		declarations: newDeclarations(inst, rules, log),
 		reloads:      newReloads(inst, log),
@@ -62,9 +62,9 @@ func New(opts ...Option) (*Telemetry, error) {
 	}
 	t.observer = &core.Observer{
 		Client:       t.clients.observe,
-		AcquireStart: t.acquires.observeStart,
-		Contention:   t.acquires.observeContention,
-		AcquireEnd:   t.acquires.observeEnd,
+		AcquireStart: t.acquisitions.observeStart,
+		Contention:   t.acquisitions.observeContention,
+		AcquireEnd:   t.acquisitions.observeEnd,
 		HoldStart:    t.holds.observeStart,
 		HoldEnd:      t.holds.observeEnd,
 		Renewal:      t.holds.observeRenewal,
@@ -93,10 +93,10 @@ func (t *Telemetry) Observer() *core.Observer { return t.observer }
 func (t *Telemetry) collect(ctx context.Context, m metric.Observer) error {
 	for _, r := range t.rules.known.all() {
 		if !r.hasSeries.Swap(true) {
-			t.acquires.begin(ctx, r)
+			t.acquisitions.begin(ctx, r)
 			t.holds.begin(ctx, r)
 		}
-		t.acquires.collect(m, r)
+		t.acquisitions.collect(m, r)
 		t.holds.collect(m, r)
 	}
 	t.declarations.begin(ctx)

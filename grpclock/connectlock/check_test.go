@@ -239,7 +239,7 @@ func TestInterceptor_ClientsUnchanged(t *testing.T) {
 	}
 	b.redis.Take("all", time.Minute)
 	client := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path("Pay"), connect.WithInterceptors(other.Interceptor()))
-	single(client.CallUnary(t.Context(), connect.NewRequest(order("1")))).check(t, "paid 1")
+	singleAnswer(client.CallUnary(t.Context(), connect.NewRequest(order("1")))).check(t, "paid 1")
 	tracking := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path("Track"), connect.WithInterceptors(other.Interceptor()))
 	s, err := tracking.CallServerStream(t.Context(), connect.NewRequest(order("1")))
 	if err != nil {

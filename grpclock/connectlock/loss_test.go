@@ -121,7 +121,7 @@ func TestLoss_HTTP1(t *testing.T) {
 		t.Errorf("the handler received %v, want the loss", err)
 	}
 	_ = s.Send(order("2"))
-	wantLost(t, single(s.CloseAndReceive()))
+	wantLost(t, singleAnswer(s.CloseAndReceive()))
 }
 
 func TestLoss_CancellationIsNotLoss(t *testing.T) {

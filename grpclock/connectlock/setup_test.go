@@ -319,7 +319,7 @@ func (b *bench) call(ctx context.Context, protocol, method string, ids []string,
 				break // the reply has the status
 			}
 		}
-		return single(s.CloseAndReceive())
+		return singleAnswer(s.CloseAndReceive())
 	case "Chat":
 		s := client.CallBidiStream(ctx)
 		setHeaders(s.RequestHeader(), headers)
@@ -334,12 +334,12 @@ func (b *bench) call(ctx context.Context, protocol, method string, ids []string,
 	default:
 		req := connect.NewRequest(order(ids[0]))
 		setHeaders(req.Header(), headers)
-		return single(client.CallUnary(ctx, req))
+		return singleAnswer(client.CallUnary(ctx, req))
 	}
 }
 
-// single returns the answer of a call that ends with one reply.
-func single(r *connect.Response[receipt], err error) answer {
+// singleAnswer returns the answer of a call that ends with one reply.
+func singleAnswer(r *connect.Response[receipt], err error) answer {
 	if err != nil {
 		return failedAnswer(err)
 	}

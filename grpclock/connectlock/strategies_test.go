@@ -82,5 +82,5 @@ func TestStrategies_NullReplyIsNewMessage(t *testing.T) {
 		b.call(t.Context(), protocol, "Pay", []string{"2"}).check(t, "paid 2!")
 	}
 	json := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path("Pay"), connect.WithProtoJSON())
-	single(json.CallUnary(t.Context(), connect.NewRequest(order("1")))).check(t, "none!")
+	singleAnswer(json.CallUnary(t.Context(), connect.NewRequest(order("1")))).check(t, "none!")
 }

@@ -58,6 +58,6 @@ func TestStream_RefusedWhileClientSends(t *testing.T) {
 		if !errors.Is(err, io.EOF) {
 			t.Errorf("%s: Send: got %v, want io.EOF", protocol, err)
 		}
-		single(s.CloseAndReceive()).check(t, "")
+		singleAnswer(s.CloseAndReceive()).check(t, "")
 	}
 }

@@ -136,7 +136,7 @@ func TestMessage_Numbers(t *testing.T) {
 	}
 }
 
-// A signed kind admits negative numbers, as a field and as the key of a map.
+// A signed kind accepts negative numbers, as a field and as the key of a map.
 func TestMessage_NegativeNumbers(t *testing.T) {
 	t.Parallel()
 	d := everyKind(t)
