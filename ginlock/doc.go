@@ -132,9 +132,9 @@
 // of waiters, and whether Redis is known to be down. An answer for one of these reasons does not wait for the body. If
 // the rest has not arrived within 50 ms, the connection of an HTTP/1 client is closed with the answer.
 //
-// If a middleware replaces the body of a request, the guard uses the new body, whatever the Content-Length. If it
-// does so after ShouldBindBodyWith, there are two bodies, and a handler may read either. A request whose key uses the
-// body is then answered with 500, and c.Errors contains the reason.
+// If a middleware replaces the body of a request, the guard uses the new body, whatever the Content-Length. If the
+// middleware does so after ShouldBindBodyWith, there are two bodies, and a handler may read either. A request whose
+// key uses the body is then answered with 500, and c.Errors contains the reason.
 //
 // A handler has given up if its lock was lost and the handler then returns without an answer, or adds the error of its
 // context to c.Errors. The client then gets the status of a lost lock. If the handler answers, its answer stands,

@@ -118,9 +118,9 @@
 //	error          the cause's status, or the rule's; one ErrorInfo with the domain
 //	               "interlock"; if the caller should retry, RetryInfo and the trailer
 //	               grpc-retry-pushback-ms, which clients with a retry policy obey
-//	skip, null     OK. Unary and client-streaming: one empty reply of the method's
-//	               type, or of null the rule's response; the others end without a
-//	               message. Header x-lock-status: skipped or null
+//	skip, null     OK. Unary and client-streaming calls get one empty reply of the
+//	               method's type, or with null the rule's response; other calls end
+//	               without a message. Header x-lock-status: skipped or null
 //	fallback       the handler of [WithFallback] or [WithStreamFallback]
 //	proceed        the handler, unlocked. Header x-lock-status: unlocked
 //

@@ -42,9 +42,9 @@
 //	error        a connect.Error with the code of the cause, or of the rule, and the
 //	             details ErrorInfo (domain "interlock") and, if the caller should retry,
 //	             RetryInfo. Header Retry-After, which clients find in the error's Meta
-//	skip, null   success. Unary and client-streaming: one empty reply of the method's
-//	             type, or of null the rule's response; the others end without a
-//	             message. Header X-Lock-Status: skipped or null
+//	skip, null   success. Unary and client-streaming calls get one empty reply of the
+//	             method's type, or with null the rule's response; other calls end
+//	             without a message. Header X-Lock-Status: skipped or null
 //	fallback     the handler of [WithFallback] or [WithStreamFallback]
 //	proceed      the handler, unlocked. Header X-Lock-Status: unlocked
 //
