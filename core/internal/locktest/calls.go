@@ -96,7 +96,7 @@ func GoRelease(hold *core.Hold) <-chan error {
 	return Go(func() error { return hold.Release(context.Background()) })
 }
 
-// GoClose starts a Close that waits for nothing, like a crash of the process: holds stay in Redis.
+// GoClose starts a Close whose context has ended. Holds stay in Redis, as after a crash of the process.
 func GoClose(locks *core.Client) <-chan error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -127,7 +127,7 @@ func (b *Redis) JoinQueue(ctx context.Context, locks *core.Client, key string, o
 	return b.Queued(key)[before], got
 }
 
-// AwaitWaiters waits until n callers wait in a client.
+// AwaitWaiters waits until n callers of a client wait for locks.
 func AwaitWaiters(t *testing.T, locks *core.Client, n int) {
 	t.Helper()
 	Eventually(t, "the expected number of waiters", func() bool { return locks.Stats().Waiters == n })
@@ -138,7 +138,7 @@ func WaysToLeave() map[string]error {
 	return map[string]error{"deadline": context.DeadlineExceeded, "cancel": context.Canceled, "wait time": core.ErrUnavailable}
 }
 
-// Leaving returns the arguments of an Acquire that is left in one of WaysToLeave after some time.
+// Leaving returns the arguments of an Acquire that ends early, in one of WaysToLeave. It ends after some time.
 func Leaving(t *testing.T, way string, after time.Duration) (context.Context, []core.AcquireOption) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

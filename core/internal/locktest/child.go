@@ -21,7 +21,7 @@ const (
 	fromChild = "child: "
 )
 
-// ChildSide is the end of a child process.
+// ChildSide is what a role uses in the child process: the server, and the pipes to the parent.
 type ChildSide struct {
 	T     *testing.T
 	Redis *redis.Client
@@ -30,7 +30,7 @@ type ChildSide struct {
 }
 
 // PlayRole is the body of a child process. A package that calls StartChild has a test TestChild that calls PlayRole with
-// its roles. In the parent PlayRole does nothing.
+// the roles of the package. In the parent, PlayRole does nothing.
 func PlayRole(t *testing.T, roles map[string]func(c ChildSide) error) {
 	t.Helper()
 	name := os.Getenv(roleEnv)
@@ -64,7 +64,7 @@ type Child struct {
 	t   *testing.T
 	in  io.Writer
 	out *bufio.Scanner
-	all strings.Builder // its output so far
+	all strings.Builder // the other lines of its output so far
 }
 
 // StartChild starts the binary of the test in a role. The process ends with the test.

@@ -24,13 +24,13 @@ func NewCluster(t *testing.T) *Cluster {
 	return ClusterOf(redisserver.StartCluster(t))
 }
 
-// ClusterOf returns a Cluster on servers that run.
+// ClusterOf returns a Cluster of servers that are already running.
 func ClusterOf(c *redisserver.Cluster) *Cluster {
 	return &Cluster{Cluster: c, Redis: c.Client()}
 }
 
-// Locks returns a Patient lock client, as another process would have it. Holds that are left at the end of the test stay
-// in Redis.
+// Locks returns a new Patient lock client, which stands for a separate process. Holds that are left at the end of the
+// test stay in Redis.
 func (c *Cluster) Locks(t *testing.T, opts ...core.Option) *core.Client {
 	t.Helper()
 	return NewClient(t, c.Client(), append([]core.Option{Patient}, opts...)...)

@@ -1,7 +1,7 @@
 // Package locktest is the kit of the tests of package core. The tests are in package core and in the folders below
 // this one. The comment of each folder contains a table: promise → test.
 //
-//	redis.go      Redis: one server of a test, embedded or real, with clients beside it and behind a proxy
+//	redis.go      Redis: one server of a test, embedded or real, with clients that connect directly or through a proxy
 //	kinds.go      Kinds: one table of all kinds of locks
 //	world.go      World: the servers of one kind, a process behind proxies, and a process beside it
 //	faults.go     Fault: a fault of one command on its way; Outage: a fault of all connections; matches of scripts

@@ -9,15 +9,16 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// Kind describes a kind of lock for the tests of all kinds.
+// Kind describes a kind of lock for the tests of all kinds. A kind without holders is called a count: the semaphore
+// without leases, and the latch.
 type Kind struct {
 	Name    string
 	Scripts string // prefix of the names of its scripts
 	Acquire string // name of the script that acquires; "acquire" by default
 	Nodes   int    // independent servers that one lock needs
 
-	// Lock returns the lock with a name from one client for each server. Rival returns a lock that a holder of Lock
-	// excludes. Both are nil for a count, which has no holders.
+	// Lock returns the lock with a name. It gets one client for each server. Rival returns a lock that a holder of Lock
+	// excludes. Both are nil for a count.
 	Lock, Rival func(clients []*core.Client, key string) core.Lock
 
 	Channel func(key string) string // prefix of the channels of its waiters; nil: it has no messages
@@ -30,7 +31,7 @@ type Kind struct {
 	// Whether taking, renewing or giving back uses several keys, which have to be on one node.
 	TakesSeveral, RenewsSeveral, GivesSeveral bool
 
-	take, want func(ctx context.Context, locks *core.Client, key string) (Taken, error) // where Lock is nil
+	take, want func(ctx context.Context, locks *core.Client, key string) (Taken, error) // set if Lock is nil
 }
 
 // Kinds returns all kinds of package core, and the MultiLock, which is a reentrant lock of several keys.
@@ -64,7 +65,7 @@ func KindsOnOneServer() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Nodes > 1 })
 }
 
-// KindsWithHolders returns the kinds that have holders: all but the semaphore without leases and the latch.
+// KindsWithHolders returns all kinds except the counts.
 func KindsWithHolders() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Lock == nil })
 }

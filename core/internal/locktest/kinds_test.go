@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// The table of kinds has every kind that has scripts, so that no kind is left out of the tests of all kinds.
+// The table of kinds contains every kind that has scripts.
 func TestKinds_Complete(t *testing.T) {
 	t.Parallel()
 	for i, kind := range redisstore.NewKinds().All() {

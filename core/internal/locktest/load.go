@@ -31,8 +31,8 @@ func (n *Turns) Note(waited time.Duration) {
 // Longest returns the longest wait.
 func (n *Turns) Longest() time.Duration { return time.Duration(n.longest.Load()) }
 
-// TakeTurns starts n callers that take a lock again and again, each time for work, until ctx ends. They have returned
-// when the test ends.
+// TakeTurns starts n callers that take a lock again and again, each time for work, until ctx ends. The test waits for
+// the callers at its end.
 func TakeTurns(t *testing.T, ctx context.Context, lock core.Lock, n int, work time.Duration) *Turns {
 	t.Helper()
 	counted := &Turns{}
@@ -50,7 +50,7 @@ func TakeTurns(t *testing.T, ctx context.Context, lock core.Lock, n int, work ti
 					if ctx.Err() == nil {
 						t.Errorf("caller: %v", err)
 					}
-					return // a caller that fails at once would fail for ever, at one instant of a bubble
+					return // otherwise a caller that fails at once would loop while the clock of the bubble stands still
 				}
 			}
 		})
@@ -78,7 +78,7 @@ func KeepBusy(ctx context.Context, locks *core.Client, name string, n int) (done
 	return ended
 }
 
-// Percentile returns the wait that p of a hundred waits do not exceed. It sorts them.
+// Percentile returns the pth percentile of waits. It sorts waits.
 func Percentile(waits []time.Duration, p int) time.Duration {
 	if len(waits) == 0 {
 		return 0

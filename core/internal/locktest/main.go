@@ -14,7 +14,7 @@ import (
 
 // Main runs the tests of a package and fails if goroutines are left. A package calls it from TestMain.
 func Main(m *testing.M) {
-	// Both write lines about the faults to standard error.
+	// Both loggers would write lines about injected faults to standard error.
 	redis.SetLogger(discard{})
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	runMoreInParallel()

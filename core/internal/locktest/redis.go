@@ -17,19 +17,17 @@ import (
 
 // Redis is one server that a test has for itself.
 type Redis struct {
-	*redis.Client // connects to the server past any proxy
+	*redis.Client // connects to the server without a proxy
 
 	T       *testing.T
-	Opts    []core.Option                                    // of the lock clients that Locks and Counted make
+	Opts    []core.Option                                    // of the lock clients that Locks and Counted return
 	Connect func(opts ...func(*redis.Options)) *redis.Client // makes further clients like Client
 
 	Embedded *redistest.Server   // nil if the server is real
 	Server   *redisserver.Server // nil if the server is embedded
 
-	// Proxy stands before a server of NewServers, NewProxied or World; other servers have none.
-	Proxy *faultproxy.Proxy
-	// Through connects through Proxy, to an embedded server.
-	Through *redis.Client
+	Proxy   *faultproxy.Proxy // before a server of NewServers, NewProxied or World, otherwise nil
+	Through *redis.Client     // connects through Proxy to an embedded server; otherwise nil
 }
 
 // Patient keeps a client from taking a busy machine for a Redis that is down.
@@ -88,7 +86,7 @@ func NewProxied(t *testing.T) *Redis {
 	return b
 }
 
-// LoadScripts loads all scripts of this library, so that a rule or a count is not about NOSCRIPT.
+// LoadScripts loads all scripts of this library, so that rules do not match commands that fail with NOSCRIPT.
 func (b *Redis) LoadScripts() {
 	b.T.Helper()
 	for _, source := range ScriptSources(b.T) {
@@ -96,14 +94,14 @@ func (b *Redis) LoadScripts() {
 	}
 }
 
-// Locks returns a lock client, as another process would have it. Holds that are left at the end of the test stay in
-// Redis.
+// Locks returns a new lock client, which stands for a separate process. Holds that are left at the end of the test stay
+// in Redis.
 func (b *Redis) Locks(opts ...core.Option) *core.Client {
 	b.T.Helper()
 	return NewClient(b.T, b.Connect(), slices.Concat(b.Opts, opts)...)
 }
 
-// NewClient returns a lock client on rdb. It is closed at the end of the test and leaves its holds in Redis.
+// NewClient returns a lock client on rdb. The test closes the client at its end and leaves the holds in Redis.
 func NewClient(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Client {
 	t.Helper()
 	locks, err := core.New(rdb, opts...)
@@ -135,7 +133,7 @@ func (b *Redis) BehindAFreshProxy(opts ...core.Option) (*core.Client, *faultprox
 	return locks, proxy
 }
 
-// Behind returns a lock client of a real server that connects through Proxy, with its connections open.
+// Behind returns a lock client that connects to a real server through Proxy. Its connections are open.
 func (b *Redis) Behind(opts ...core.Option) *core.Client {
 	b.T.Helper()
 	return b.BehindWith(nil, opts...)
@@ -155,7 +153,7 @@ func (b *Redis) BehindWith(change func(*redis.Options), opts ...core.Option) *co
 	return locks
 }
 
-// Beside returns a Patient lock client that does not pass through Proxy, with its connections open.
+// Beside returns a Patient lock client that does not connect through Proxy. Its connections are open.
 func (b *Redis) Beside() *core.Client {
 	b.T.Helper()
 	locks := NewClient(b.T, b.Connect(), Patient)
@@ -181,7 +179,7 @@ func (b *Redis) WithoutMessages() *core.Client {
 	return locks
 }
 
-// BehindEach returns one lock client for each server, behind its proxy, as one process would have them.
+// BehindEach returns the lock clients of one process: one for each server, behind the proxy of the server.
 func BehindEach(t *testing.T, servers []*Redis, opts ...core.Option) []*core.Client {
 	t.Helper()
 	clients := make([]*core.Client, len(servers))
@@ -191,14 +189,14 @@ func BehindEach(t *testing.T, servers []*Redis, opts ...core.Option) []*core.Cli
 	return clients
 }
 
-// Warm takes a lock once, so that the server knows the scripts of Lock and counts are not about NOSCRIPT.
+// Warm takes a lock once, so that the server knows the scripts of Lock.
 func (b *Redis) Warm(locks *core.Client) {
 	b.T.Helper()
 	Must(b.T, locks.Lock("warm").Do(context.Background(), func(context.Context) error { return nil }))
 }
 
-// Warm opens the connections of clients and loads the scripts of a lock. It tries again, because on a busy machine that may
-// take longer than a short backend timeout.
+// Warm opens the connections of clients and loads the scripts of a lock. It retries, because on a busy machine the first
+// attempt may take longer than a short backend timeout.
 func Warm(t *testing.T, clients ...*core.Client) {
 	t.Helper()
 	for _, c := range clients {
@@ -236,7 +234,7 @@ func HeldOn(servers []*Redis, key string) (n int) {
 	return n
 }
 
-// AwaitGone waits until a key is gone, as at the end of its lease.
+// AwaitGone waits until a key is gone.
 func (b *Redis) AwaitGone(key string) {
 	b.T.Helper()
 	Eventually(b.T, key+" gone", func() bool { return !b.Has(key) })
@@ -268,7 +266,7 @@ type Messages struct {
 	t *testing.T
 }
 
-// SubscribeTo subscribes to a channel. The server has confirmed the subscription when it returns.
+// SubscribeTo subscribes to a channel and waits until the server has confirmed the subscription.
 func (b *Redis) SubscribeTo(t *testing.T, channel string) *Messages {
 	t.Helper()
 	sub := b.Client.Subscribe(t.Context(), channel)
@@ -295,7 +293,7 @@ func (m *Messages) Want(payloads ...string) {
 	}
 }
 
-// Tagged returns a key as the part in braces of the names of other keys, unless the key has braces itself.
+// Tagged puts a key in braces, as the hash tag in the names of other keys. A key that contains braces is not changed.
 func Tagged(key string) string {
 	if strings.Contains(key, "{") {
 		return key

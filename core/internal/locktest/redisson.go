@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Stranger is the field of a holder of a Redisson client elsewhere.
+// Stranger is the field of a holder in another process that uses Redisson.
 const Stranger = "0e6b1a52-1a3c-4d65-9c53-8d4c8a0b7f11:57"
 
 // ChannelOf returns the channel of the messages of a lock.
@@ -40,7 +40,7 @@ func FairDeadlines(key string) string { return "redisson_lock_timeout:" + Tagged
 const (
 	PermitChannel = "redisson_sc:{pool}"
 	PermitLeases  = "{pool}:timeout"
-	// PermitForEver is the end of the lease of a permit without one.
+	// PermitForEver is the score in PermitLeases of a permit that has no lease.
 	PermitForEver = "922337203685477"
 )
 
@@ -80,7 +80,7 @@ const RedissonTryLock = `
 // RedissonField is a field of a thread of a Redisson client. Tests append digits to it.
 const RedissonField = "5a1f0a0e-9f0b-4a3e-8d33-3f5a1be0b1de:71"
 
-// Redisson is a thread of a Redisson client. Its locks wait as RLock does: they do not follow the rule of turns.
+// Redisson is a thread of a Redisson client. It waits as RLock does, and does not follow this library's rule of turns.
 type Redisson struct {
 	Redis *redis.Client
 	Field string
@@ -166,8 +166,8 @@ func (b *Redis) NewReadWriteThread(n string) *ReadWriteThread {
 	return &ReadWriteThread{b, "0e6b1a52-1a3c-4d65-9c53-8d4c8a0b7f11:" + n}
 }
 
-// The scripts of RReadWriteLock, by what other clients observe. KEYS: the lock, the prefix of its timeout keys, the
-// channel. ARGV: the lease in ms, the field of the thread.
+// The scripts of RReadWriteLock, reduced to the effects that other clients observe. KEYS: the lock, the prefix of its
+// timeout keys, the channel. ARGV: the lease in ms, the field of the thread.
 const (
 	redissonRead = `
 		local mode = redis.call('hget', KEYS[1], 'mode')
@@ -262,9 +262,9 @@ func (j *ReadWriteThread) Unlocks(script, key string, want int64) {
 // fairWait is the time in ms that a waiter of a fair lock adds to the deadlines of the waiters after it.
 const fairWait = 300_000
 
-// The scripts of a fair lock, by what other clients observe: an attempt that waits, the end of a wait, and a release.
-// KEYS: the lock, its queue, its deadlines. ARGV: the lease in ms, the field of the thread, its wait in ms, the time in
-// ms, the channel.
+// The scripts of a fair lock, reduced to the effects that other clients observe: an attempt that waits, the end of a
+// wait, and a release. KEYS: the lock, its queue, its deadlines. ARGV: the lease in ms, the field of the thread, its
+// wait in ms, the time in ms, the channel.
 const (
 	redissonDropLate = `
 		while true do

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Bubble runs a test on the embedded Redis in a bubble of package synctest: hours take no time.
+// Bubble runs a test on the embedded Redis in a bubble of package synctest, in which hours take no real time.
 func Bubble(t *testing.T, body func(t *testing.T, b *Redis)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,8 +99,8 @@ func Eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// EventuallyCollected is like Eventually, but for conditions that depend on the garbage collector. It collects garbage only
-// every 50 ms, because each collection stops the tests that run in parallel.
+// EventuallyCollected is like Eventually, but for conditions that depend on the garbage collector. It collects garbage
+// at most every 50 ms, because each collection stops the tests that run in parallel.
 func EventuallyCollected(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	var next time.Time
@@ -114,8 +114,8 @@ func EventuallyCollected(t *testing.T, what string, ok func() bool) {
 	})
 }
 
-// WithinASecond polls until ok returns true, and fails the test after a second: a failed Acquire may leave keys for
-// that long.
+// WithinASecond polls until ok returns true, and fails the test after a second. A failed Acquire may leave keys for a
+// second.
 func WithinASecond(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Measured(time.Second)); !ok(); time.Sleep(200 * time.Microsecond) { // a poll with a bound, not a guess
@@ -159,7 +159,7 @@ type Subtest struct {
 	Body func(t *testing.T)
 }
 
-// Together concurrently runs subtests that mostly wait. They count as one of the tests that run in parallel.
+// Together concurrently runs subtests that mostly wait. Package testing counts them as one parallel test.
 func Together(t *testing.T, subtests ...Subtest) {
 	t.Helper()
 	Concurrently(len(subtests), func(i int) { t.Run(subtests[i].Name, subtests[i].Body) })

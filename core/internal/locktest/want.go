@@ -92,7 +92,7 @@ func WantOnly(t *testing.T, err, want error, others ...error) {
 	}
 }
 
-// Outcomes returns the sentinels of package core, of which an error matches one: see WantOutcome.
+// Outcomes returns the sentinels of package core. An error matches exactly one of them, see WantOutcome.
 func Outcomes() []error {
 	return []error{
 		core.ErrNotAcquired, core.ErrUnavailable, core.ErrLost, core.ErrNotHeld, core.ErrTooManyWaiters, core.ErrClosed, core.ErrInvalid,
@@ -120,7 +120,7 @@ func NotAcquired(t *testing.T, err error) *core.NotAcquiredError {
 	return e
 }
 
-// WantShort checks that err means that too few replicas acknowledged an acquisition.
+// WantShort checks that err reports that too few replicas acknowledged an acquisition.
 func WantShort(t *testing.T, err error, wanted, acknowledged int) {
 	t.Helper()
 	WantErr(t, err, core.ErrUnavailable)
@@ -181,7 +181,8 @@ func (b *Redis) WantCount(h *core.Hold, count string) {
 	b.WantHolders(h.Key(), map[string]string{h.Field(): count})
 }
 
-// WantInside compares the hash of a lock whose writer has readers inside. It ignores the end of the writer's own lease.
+// WantInside compares the hash of a read-write lock that the writer has re-entered for reading. It ignores the end of
+// the writer's lease.
 func (b *Redis) WantInside(key string, want map[string]string) {
 	b.T.Helper()
 	got := b.HGetAll(context.Background(), key).Val()
@@ -240,7 +241,7 @@ func (b *Redis) KeysBut(but ...string) []string {
 	return slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(but, key) })
 }
 
-// WantNothing checks that no other keys exist.
+// WantNothing checks that no keys exist, except for the named ones.
 func (b *Redis) WantNothing(but ...string) {
 	b.T.Helper()
 	if keys := b.KeysBut(but...); len(keys) != 0 {
