@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A waiter whose hand-off comes too late goes on waiting, although the queue has filled up in between: it was
-// admitted before.
+// A waiter whose hand-off comes too late goes on waiting. The limit of waiters does not apply to that waiter again,
+// although another caller has joined the queue since.
 func TestHandOff_LateIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -88,8 +88,8 @@ type handoff struct {
 	rule    *faultproxy.Rule   // applies to the next hand-off
 }
 
-// queued configures the holder and the waiters of a handoff.
-type queued struct {
+// handoffConfig configures the holder and the waiters of a handoff.
+type handoffConfig struct {
 	waiters int
 	lease   time.Duration // of the holder; default: a minute
 	wanted  time.Duration // lease of the waiters; default: a minute
@@ -97,7 +97,7 @@ type queued struct {
 	every   bool          // the fault applies to every hand-off, including the ones that are sent again
 }
 
-func newHandoff(t *testing.T, q queued, f locktest.Fault) *handoff {
+func newHandoff(t *testing.T, q handoffConfig, f locktest.Fault) *handoff {
 	t.Helper()
 	if q.opts == nil {
 		q.opts = []core.Option{locktest.Patient}
@@ -146,8 +146,8 @@ func leaseOrMinute(lease time.Duration) core.AcquireOption {
 	return core.LeaseTime(lease)
 }
 
-// wantTurns checks that the waiters get the lock one after the other, one at a time, and that nothing is left at the
-// end. They come in the order of the queue, except the chosen waiter, which may return to the queue late.
+// wantTurns checks that the waiters get the lock one at a time, in the order of the queue, and that nothing is left at
+// the end. The chosen waiter may come later, because it may return to the queue late.
 func (h *handoff) wantTurns(waiting []<-chan locktest.Outcome) {
 	h.T.Helper()
 	next := make(chan locktest.Outcome, len(waiting))
@@ -174,7 +174,7 @@ func TestHandOff_ChosenWaiterCancelled(t *testing.T) {
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply, locktest.DropReply, locktest.DropRequest} {
 		for _, n := range []int{1, 3} {
 			locktest.Parallel(t, f.Name+map[int]string{1: "/alone", 3: "/in a queue"}[n], func(t *testing.T) {
-				h := newHandoff(t, queued{waiters: n}, f)
+				h := newHandoff(t, handoffConfig{waiters: n}, f)
 				done := h.release()
 				h.cancel()
 				start, o := time.Now(), <-h.waiting[0]
@@ -197,7 +197,7 @@ func TestHandOff_ChosenWaiterPrepares(t *testing.T) {
 	t.Parallel()
 	var h *handoff
 	done := make(chan (<-chan error), 1)
-	h = newHandoff(t, queued{opts: []core.Option{locktest.Patient, core.WithObserver(&core.Observer{
+	h = newHandoff(t, handoffConfig{opts: []core.Option{locktest.Patient, core.WithObserver(&core.Observer{
 		Contention: func(context.Context, core.Contention) { done <- h.release() },
 	})}}, locktest.HoldReply)
 	waiting := locktest.GoAcquire(t.Context(), h.client.Lock("k"), core.LeaseTime(time.Minute),
@@ -212,7 +212,7 @@ func TestHandOff_LeaseHasExpired(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
 		locktest.Parallel(t, map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
-			h := newHandoff(t, queued{waiters: 2, lease: 1500 * time.Millisecond, every: true}, locktest.HoldRequest)
+			h := newHandoff(t, handoffConfig{waiters: 2, lease: 1500 * time.Millisecond, every: true}, locktest.HoldRequest)
 			attempts := h.Proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")) // otherwise a waiter takes the free lock
 			other := h.Beside()
 			done := h.release()
@@ -233,11 +233,11 @@ func TestHandOff_LeaseHasExpired(t *testing.T) {
 	}
 }
 
-// The reply arrives when the lease of the chosen waiter has expired, too. The waiter does not have the lock and goes
-// on waiting.
+// The reply to the hand-off arrives after the lease of the chosen waiter has expired, too. The waiter does not have the
+// lock and goes on waiting.
 func TestHandOff_ReplyAfterTheNewLease(t *testing.T) {
 	t.Parallel()
-	h := newHandoff(t, queued{waiters: 1, wanted: 300 * time.Millisecond, every: true}, locktest.HoldReply)
+	h := newHandoff(t, handoffConfig{waiters: 1, wanted: 300 * time.Millisecond, every: true}, locktest.HoldReply)
 	done := h.release()
 	h.AwaitGone("k")
 	h.rule.Release()
@@ -268,7 +268,7 @@ func TestHandOff_LockTakenAwayBefore(t *testing.T) {
 	t.Parallel()
 	for name, takeAway := range waysToTakeAway {
 		locktest.Parallel(t, name, func(t *testing.T) {
-			h := newHandoff(t, queued{waiters: 2, every: true}, locktest.HoldRequest)
+			h := newHandoff(t, handoffConfig{waiters: 2, every: true}, locktest.HoldRequest)
 			other := h.Beside()
 			done := h.release()
 			takeAway(h.Redis, other)

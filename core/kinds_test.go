@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The grant of an attempt outside the queue arrives while a caller waits for the same name as another kind. The waiter
-// is refused, and not handed a lock of the wrong kind.
-func TestKinds_WaiterOfAnotherKindIsRefusedWhenAGrantArrives(t *testing.T) {
+// A caller with WaitTime(0) gets a lock while other callers wait for the same name as another kind. The waiters are
+// refused, and do not get a lock of the wrong kind.
+func TestKinds_GrantBesideWaitersOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
 	locks := r.Behind(locktest.Patient)
@@ -40,8 +40,8 @@ func TestKinds_WaiterOfAnotherKindIsRefusedWhenAGrantArrives(t *testing.T) {
 	}
 }
 
-// Tokens rise while scripts can distinguish one from the next. If the counter is larger, the error says so, and the
-// lock is not acquired.
+// Tokens rise up to the largest number that a script can distinguish from the next one. If the counter is larger, the
+// lock is not acquired, and the error gives this reason.
 func TestWithToken_CounterTooHigh(t *testing.T) {
 	t.Parallel()
 	for _, kind := range locktest.KindsWithTokens() {
@@ -84,7 +84,7 @@ func wantCounterTooHigh(t *testing.T, err error) {
 	}
 }
 
-// The lock is not handed off either if the counter is too large. The release succeeds, and the waiter gets the error.
+// If the counter is too large, the lock is not handed off either. The release succeeds, and the waiter gets the error.
 func TestWithToken_CounterTooHighAtAHandOff(t *testing.T) {
 	t.Parallel()
 	for _, kind := range locktest.KindsWithTokens() {

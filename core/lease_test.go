@@ -96,8 +96,8 @@ func (s *slowReplies) acquired(lease time.Duration) (context.Context, *core.Hold
 	return locktest.MustAcquire(s.t, s.t.Context(), s.locks.Lock("k"), core.LeaseTime(lease))
 }
 
-// A hold lasts while it has as many leases as it needs. It is lost with the next lease that ends.
-func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
+// A hold of several leases is lost when fewer of them are left than the hold needs.
+func TestHold_NeedsSomeOfItsLeases(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		needs int
@@ -164,7 +164,7 @@ func TestWatchdog_WallClockJumpClosesDone(t *testing.T) {
 }
 
 // If the machine was suspended for a part of the lease, the lease is shorter by that part.
-func TestWatchdog_WallClockJumpWithinTheLeaseClosesDone(t *testing.T) {
+func TestWatchdog_WallClockJumpWithinTheLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -189,7 +189,7 @@ func wantEndsSoon(t *testing.T, ctx context.Context) {
 	locktest.WantErr(t, context.Cause(ctx), core.ErrLost)
 }
 
-// Err compares the clocks itself: no timer has fired, and no notification was sent.
+// Err compares the deadline with both clocks, even if no timer has fired and no notification was sent.
 func TestHold_ErrLooksAtTheClock(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*core.Hold){

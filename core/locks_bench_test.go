@@ -13,9 +13,10 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// BenchmarkLocks lists 20,000 locks among 100,000 keys. It reports how much memory the process got for that, and how
-// many commands took Redis over 1 ms. For comparison it reports the same of as many scripts of constant cost, because
-// Redis also counts the time in which it waits for a processor. On a quiet machine both numbers are 0.
+// BenchmarkLocks lists 20,000 locks among 100,000 keys. It reports how much memory the process gets for the list, and
+// how many commands took Redis over 1 ms. Redis also counts the time in which it waits for a processor. For comparison,
+// BenchmarkLocks reports how many of as many scripts of constant cost took over 1 ms. On a quiet machine both numbers
+// are 0.
 func BenchmarkLocks(b *testing.B) {
 	srv := redisserver.Start(b)
 	rdb := srv.Client()

@@ -13,9 +13,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// holding starts a MultiLock of "a" and "b" that holds b while it waits for a, which a stranger has. It has waited
-// for b for more than a second before.
-func holding(t *testing.T, b *locktest.Redis, locks *core.Client, taken time.Duration, opts ...core.AcquireOption) <-chan locktest.Outcome {
+// holdBAndWaitForA starts an acquisition of the keys a and b. It has acquired b after a wait of more than a second, and
+// now waits for a, which a stranger holds.
+func holdBAndWaitForA(t *testing.T, b *locktest.Redis, locks *core.Client, taken time.Duration, opts ...core.AcquireOption) <-chan locktest.Outcome {
 	t.Helper()
 	core.PutKeysApart(locks)
 	b.Take("a", locktest.Stranger, 1100*time.Millisecond)
@@ -32,12 +32,12 @@ func holding(t *testing.T, b *locktest.Redis, locks *core.Client, taken time.Dur
 
 // A key is lost while the caller waits for another key. The acquisition does not succeed, because another client may
 // have the lost key.
-func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
+func TestMultiLock_KeyLostDuringTheWait(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{true, false} {
 		locktest.ParallelBubble(t, map[bool]string{true: "taken", false: "free again"}[taken], func(t *testing.T, b *locktest.Redis) {
 			locks, other := b.Locks(), b.Locks()
-			got := holding(t, b, locks, 50*time.Millisecond, core.LeaseTime(400*time.Millisecond), core.WaitTime(3*time.Second))
+			got := holdBAndWaitForA(t, b, locks, 50*time.Millisecond, core.LeaseTime(400*time.Millisecond), core.WaitTime(3*time.Second))
 			want := map[string]string{}
 			b.Del(t.Context(), "b")
 			if taken {
@@ -63,12 +63,12 @@ func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 }
 
 // The watchdog renews the keys that were acquired first, while the caller waits for another key and after that.
-func TestMultiLock_RenewedWhileOthersAreWaitedFor(t *testing.T) {
+func TestMultiLock_RenewedDuringTheWait(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const lease = 100 * time.Millisecond
 		locks := b.Locks(core.WithWatchdog(lease))
-		got := holding(t, b, locks, 140*time.Millisecond)
+		got := holdBAndWaitForA(t, b, locks, 140*time.Millisecond)
 		first := b.HGetAll(t.Context(), "b").Val()
 		for range 12 {
 			locktest.Pass(10 * time.Millisecond)
@@ -163,9 +163,9 @@ func bothWays(t *testing.T, body func(t *testing.T, b *locktest.Redis, set func(
 	}
 }
 
-// A long wait for one key does not shorten the time that Redis has for the other keys, and does not look like an
-// outage to other callers.
-func TestMultiLock_LongWaitForOneKeyThenTheNext(t *testing.T) {
+// A long wait for one key does not shorten the time limit of commands for the other keys, and does not count as an
+// outage.
+func TestMultiLock_LongWaitForOneKey(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client) {
 		for _, opts := range [][]core.AcquireOption{nil, {core.WaitTime(3 * time.Second)}, {core.LeaseTime(200 * time.Millisecond)}} {
@@ -267,7 +267,7 @@ func TestMultiLock_KeepsItsPlaceInTheQueue(t *testing.T) {
 	})
 }
 
-// A waiter that moves to the queue of another key was admitted already. It comes before later callers.
+// A waiter that moves to the queue of another key is not refused if that queue is full. It comes before later callers.
 func TestMultiLock_MovesToAFullQueue(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *locktest.Redis, set func(*core.Client) *core.Client) {
@@ -321,9 +321,9 @@ func TestMultiLock_CancelledAfterAMove(t *testing.T) {
 	})
 }
 
-// MultiLocks of several processes have some keys in common. If keys are taken one by one, a caller holds its first
-// key while it waits for the others, so that this key is rarely free.
-func TestMultiLock_PartlyOverlappingInSeveralProcesses(t *testing.T) {
+// MultiLocks of several processes have some keys in common. If keys are taken one by one, a caller holds its first key
+// while it waits for the others, so the first key is rarely free.
+func TestMultiLock_OverlappingKeysOfSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		apart   bool

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// newOrphans returns a client with fields of attempts without an answer, in several keys, and a count of the questions
-// about them.
+// newOrphans returns a client whose reaper has several fields to clear up on each of several keys. The rule counts the
+// scripts with which the reaper asks about the fields.
 func newOrphans(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy.Rule) {
 	t.Helper()
 	rdb := redistest.New(t).Client()

@@ -22,8 +22,8 @@ func redissonWaits(t *testing.T, j *locktest.Redisson, key string) <-chan time.T
 	return got
 }
 
-// shortenings are the ways to end the lease of "k" earlier than a Redisson waiter has seen. They start with a long
-// lease and end with a lease of d.
+// shortenings are the ways to shorten the lease of "k" after a Redisson waiter has seen its TTL. Each starts with a
+// long lease and ends with a lease of d.
 var shortenings = map[string]func(t *testing.T, b *locktest.Redis, locks *core.Client, asleep func(), d time.Duration){
 	"Refresh": func(t *testing.T, _ *locktest.Redis, locks *core.Client, asleep func(), d time.Duration) {
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))

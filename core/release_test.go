@@ -92,8 +92,7 @@ func TestRefused_LostBeforeTheResend(t *testing.T) {
 	}
 }
 
-// If one of several commands has no answer, it may have ended the hold, although commands before and after it were
-// refused.
+// A command without an answer may have ended the hold, although the commands before and after it were refused.
 func TestRefused_OneReplyLost(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, b *locktest.Redis, proxy *faultproxy.Proxy, e wayOut, hold *core.Hold) {
@@ -118,7 +117,7 @@ func TestRefused_OneReplyLost(t *testing.T) {
 	})
 }
 
-// The time of a refused hand-off does not shorten the lease of the next holder.
+// The time in which Redis refuses a hand-off does not shorten the lease of the next holder.
 func TestRefused_HandOffGivesTheWholeLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -162,7 +161,7 @@ func releaseSlowly(t *testing.T, proxy *faultproxy.Proxy, inner []*core.Hold, ov
 	time.AfterFunc(700*time.Millisecond, func() { over(); slow.Remove() })
 }
 
-// An operation that has waited behind slow operations has its full time limit.
+// The time in which an operation waits for slow operations before it does not count for its time limit.
 func TestRelease_BehindASlowCommandHasItsFullTime(t *testing.T) {
 	t.Parallel()
 	const slow, busy = 700 * time.Millisecond, 500 * time.Millisecond
@@ -224,7 +223,7 @@ func newRestricted(b *locktest.Redis) (locks *core.Client, allow func(rules ...a
 }
 
 // A user without the right to set a TTL gets no lock and leaves no lock without a lease behind.
-func TestAcquire_TTLForbiddenLeavesNoLock(t *testing.T) {
+func TestAcquire_TTLForbidden(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
 	locks, allow := newRestricted(b)
@@ -239,7 +238,7 @@ func TestAcquire_TTLForbiddenLeavesNoLock(t *testing.T) {
 }
 
 // If the holder loses the right to set a TTL, the lock is not handed off but freed.
-func TestRelease_TTLForbiddenFreesInsteadOfHandingOver(t *testing.T) {
+func TestRelease_TTLForbidden(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
 	locks, allow := newRestricted(b)

@@ -65,15 +65,15 @@ func newFarAway(b *locktest.Redis) *core.Client {
 	return locktest.NewClient(b.T, rdb)
 }
 
-// mixture is the random operations of the callers of a test.
+// mixture performs the random operations of the callers of a test.
 type mixture struct {
 	t    *testing.T
 	rest sync.WaitGroup // goroutines that the callers start
 
 	mu       sync.Mutex
 	holders  map[string]holderOf
-	fields   map[string]int // forced before the first holder of the field called Acquire
-	forced   int            // the begins and ends of ForceRelease
+	fields   map[string]int // value of forced when the first holder with the field called Acquire
+	forced   int            // number of begins and ends of ForceRelease
 	acquired int
 }
 
@@ -90,8 +90,8 @@ func (m *mixture) forces() int {
 	return m.forced
 }
 
-// holds records a holder that called Acquire when forced had this value. The holder before it has ended, unless a
-// ForceRelease may have hit its field.
+// holds records a holder. The argument forced is the value of m.forced at the time of the call of Acquire. The previous
+// holder of each key must have ended, unless a ForceRelease may have hit its field.
 func (m *mixture) holds(forced int, hold *core.Hold, keys ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

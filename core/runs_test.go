@@ -179,7 +179,8 @@ func TestRun_EndsWhenRedisHasToBeAsked(t *testing.T) {
 	}
 }
 
-// A command that may land late ends the run, because it is about the holder that sent it.
+// A command that may land late ends the run. Otherwise the command would change the lock of a later holder of the run,
+// which has the same field.
 func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, later := range map[string]time.Duration{
@@ -212,9 +213,9 @@ func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// An operation of a hold waits for its turn behind another operation. At its turn the hold has been released, and the
-// next caller has the lock: the operation does not touch it.
-func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
+// An operation waits for an earlier operation of the same hold. Before its turn comes, the hold is released and the
+// next caller gets the lock. The operation does not touch the lock.
+func TestRun_OperationOfAnEarlierHolder(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		after time.Duration // delay; the release is called after a millisecond
@@ -298,8 +299,8 @@ func TestRun_ForcedAway(t *testing.T) {
 	}
 }
 
-// While the client is not sure that Redis still has the lock, it does not pass the lock on. The message that raises
-// the doubt is late: the waiter that received it has left, and another waiter has come.
+// While the client asks Redis whether the lock still exists, the client does not pass the lock on. Here a message makes
+// the client ask. The waiter that received the message has left since, and another waiter has come.
 func TestRun_EndsWithADoubt(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -420,8 +421,8 @@ func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
 	})
 }
 
-// If the lock is passed to a waiter that has just given up, the client frees it, even if it is closed at that
-// instant, because no caller holds the lock.
+// If the lock is passed to a waiter that has just given up, no caller holds the lock. The client frees the lock, even
+// if the client is closed at that instant.
 func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -456,8 +457,8 @@ func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 	})
 }
 
-// A MultiLock asks for its whole lease again if it got less. A waiter for a shorter lease does not get that lease in
-// a run.
+// A MultiLock that gets a key with a shorter lease asks Redis for its whole lease. A later waiter that wants a shorter
+// lease does not get the key in a run.
 func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

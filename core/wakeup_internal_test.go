@@ -47,23 +47,23 @@ func (c *Client) listen(t *testing.T, w *queue.Waiter) *wakeup.Subscription {
 	return listens
 }
 
-// passing makes subscription connections that are not replaced when they are lost.
-type passing struct {
+// finalConnector makes subscription connections that are not replaced when they are lost.
+type finalConnector struct {
 	subscribing
 
 	opened chan wakeup.Connection
 }
 
-func (e passing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
+func (e finalConnector) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
 	connection, err := e.subscribing.Connect(ctx, key)
 	e.opened <- connection
-	return final{connection}, err
+	return finalConnection{connection}, err
 }
 
-// final is a connection like those to the masters of a Cluster.
-type final struct{ wakeup.Connection }
+// finalConnection reports that it is sharded, as a connection to a master of a Cluster does.
+type finalConnection struct{ wakeup.Connection }
 
-func (final) Sharded() bool { return true }
+func (finalConnection) Sharded() bool { return true }
 
 // A closed subscription connection sends no more notifications. The waiters that relied on it attempt, and then
 // subscribe elsewhere.
@@ -72,7 +72,7 @@ func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan wakeup.Connection, 2)
 		c, w, before := listener(t, func(c *Client) {
-			c.wakeups = wakeup.New(wakeup.Config{Wire: passing{subscribing{&c.rooms}, opened}, Notify: c.woken, Spawn: c.spawn})
+			c.wakeups = wakeup.New(wakeup.Config{Wire: finalConnector{subscribing{&c.rooms}, opened}, Notify: c.woken, Spawn: c.spawn})
 		})
 		if err := (<-opened).Close(); err != nil {
 			t.Fatal(err)

@@ -122,7 +122,7 @@ func wantError(t *testing.T, b *bench, prefix string, transient bool) {
 	}
 }
 
-func TestNew_RefusesRingNilAndUnknown(t *testing.T) {
+func TestNew_UnsupportedClients(t *testing.T) {
 	t.Parallel()
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	t.Cleanup(func() { _ = ring.Close() })

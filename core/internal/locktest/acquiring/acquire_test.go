@@ -85,7 +85,7 @@ func TestAcquire_WaitTimeIsAnUpperBound(t *testing.T) {
 	}
 }
 
-func TestAcquire_WithoutWaitTimeWaitsUntilTheContextEnds(t *testing.T) {
+func TestAcquire_WithoutWaitTime(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, 10*time.Hour)
@@ -98,7 +98,7 @@ func TestAcquire_WithoutWaitTimeWaitsUntilTheContextEnds(t *testing.T) {
 	})
 }
 
-func TestAcquire_ErrorReturnsTheContextAndANilHold(t *testing.T) {
+func TestAcquire_ResultsOfAnError(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, time.Minute)
@@ -125,7 +125,7 @@ func TestAcquire_ErrorReturnsTheContextAndANilHold(t *testing.T) {
 
 // An Acquire that ends by a deadline or a cancel, in any phase, returns at once with the matching cause and leaves
 // nothing in Redis. go-redis may or may not end commands with their context.
-func TestAcquire_DeadlineAndCancelMatchTheirCause(t *testing.T) {
+func TestAcquire_ContextEnds(t *testing.T) {
 	t.Parallel()
 	for _, contextTimeout := range []bool{false, true} {
 		connect := func(b *locktest.Redis) *core.Client {
@@ -233,7 +233,7 @@ func TestAcquire_FixedLeaseIsTheTTL(t *testing.T) {
 	})
 }
 
-func TestAcquire_OddLeasesAreNeverWithoutTTL(t *testing.T) {
+func TestAcquire_OddLeases(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -323,7 +323,7 @@ func TestAcquire_WaitEndsDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// An attempt that the end of the wait time has cut short says nothing about Redis. Other callers do not fail fast
+// An attempt that the end of the wait time has cut short does not count as an outage. Other callers do not fail fast
 // because of it.
 func TestAcquire_AttemptCutShortIsNotAnOutage(t *testing.T) {
 	t.Parallel()
@@ -342,8 +342,8 @@ func TestAcquire_AttemptCutShortIsNotAnOutage(t *testing.T) {
 	})
 }
 
-// The cause of a caller's context may be any error, even an error that go-redis makes of a reply. It says nothing
-// about the command, which the client clears up.
+// The cause of a caller's context may be any error, even an error of a kind that go-redis returns for a reply. The
+// client does not take the cause for an answer, and clears up after the command.
 func TestAcquire_CancelCauseIsNotAnAnswer(t *testing.T) {
 	t.Parallel()
 	causes := map[string]error{
@@ -410,9 +410,9 @@ func cancelInMidAcquire(b *locktest.Redis, locksOf func(*core.Client) []core.Loc
 	b.WantGone("a", "b", "c", "d")
 }
 
-// A lease that expires before the reply arrives can never be acquired. Redis is not at fault: other callers go on,
-// and nothing is left to clear up.
-func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
+// A lease that expires before the reply arrives is never acquired. The failure does not count as an outage, so other
+// callers go on. Nothing is left to clear up.
+func TestAcquire_LeaseShorterThanARoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{"one": {"k"}, "several": {"k", "l"}} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
@@ -439,9 +439,10 @@ func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
 	}
 }
 
-// Redis answers within 5 ms, and another client holds the lock. The second waiter becomes the head when the wait of
-// the first ends, with less time left than an answer takes. It gets ErrNotAcquired, not ErrUnavailable.
-func TestAcquire_SecondWaiterWithTheSameWaitGetsErrNotAcquired(t *testing.T) {
+// Redis answers within 5 ms, and another client holds the lock. When the wait of the first waiter ends, the second
+// becomes the head of the queue with less time left than an answer takes. The second waiter gets ErrNotAcquired, not
+// ErrUnavailable.
+func TestAcquire_SecondWaiterWithTheSameWaitTime(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
@@ -460,8 +461,8 @@ func TestAcquire_SecondWaiterWithTheSameWaitGetsErrNotAcquired(t *testing.T) {
 	})
 }
 
-// The same is true if a holder of the same client has just left the lock.
-func TestAcquire_WaitEndsAsTheHolderOfThisClientLeaves(t *testing.T) {
+// The waiter also gets ErrNotAcquired if a holder of the same client releases the lock just before the wait ends.
+func TestAcquire_WaitEndsAfterARelease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()

@@ -12,13 +12,13 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// preparing counts how often an acquisition has prepared its wait.
-type preparing struct {
+// preparation counts how often an acquisition has prepared its wait.
+type preparation struct {
 	times int
 	do    func(ctx context.Context) error // nil: nothing
 }
 
-func (p *preparing) option() core.AcquireOption {
+func (p *preparation) option() core.AcquireOption {
 	return core.BeforeWait(func(ctx context.Context) error {
 		p.times++
 		if p.do == nil {
@@ -34,7 +34,7 @@ func TestBeforeWait_NotCalledWithoutAWait(t *testing.T) {
 		locks, sent := b.Counted()
 		b.Warm(locks)
 		before := sent.Hits()
-		var p preparing
+		var p preparation
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
 		locktest.WantSame(t, "scripts", sent.Hits()-before, 1)
 		_, inner := locktest.MustAcquire(t, ctx, locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
@@ -68,7 +68,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 					holder = kind.Rival([]*core.Client{other}, "k")
 				}
 				_, hold := locktest.MustAcquire(t, t.Context(), holder)
-				p := preparing{do: func(context.Context) error {
+				p := preparation{do: func(context.Context) error {
 					locktest.WantSame(t, "waiters while it prepares", mine.Stats().Waiters, 0)
 					time.Sleep(time.Second) // in the time of the bubble
 					return nil
@@ -107,7 +107,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 func TestBeforeWait_OfARedlock(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
-		var p preparing
+		var p preparation
 		mine, other := locktest.BehindEach(t, servers), locktest.BehindEach(t, servers)
 		for _, holder := range [][]*core.Client{other, mine} {
 			p.times = 0
@@ -120,7 +120,7 @@ func TestBeforeWait_OfARedlock(t *testing.T) {
 			_, hold = locktest.MustAcquire(t, t.Context(), core.Redlock("k", mine...), p.option())
 			locktest.MustRelease(t, hold)
 		}
-		failing := preparing{do: func(context.Context) error { return core.ErrTooManyWaiters }}
+		failing := preparation{do: func(context.Context) error { return core.ErrTooManyWaiters }}
 		_, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", other...))
 		_, _, err := core.Redlock("k", mine...).Acquire(t.Context(), failing.option())
 		locktest.WantErr(t, err, core.ErrTooManyWaiters)
@@ -128,7 +128,7 @@ func TestBeforeWait_OfARedlock(t *testing.T) {
 	})
 }
 
-// A caller attempts once before it prepares and once after: one attempt more than without BeforeWait.
+// A caller attempts once before it prepares and once after. That is one attempt more than without BeforeWait.
 func TestBeforeWait_Commands(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -149,7 +149,7 @@ func TestBeforeWait_Commands(t *testing.T) {
 			<-done
 			return got
 		}
-		var p preparing
+		var p preparation
 		without, with := count(), count(p.option())
 		if with > without+1 || p.times != 1 {
 			t.Errorf("got %d scripts, and %d without BeforeWait, want one more at most", with, without)
@@ -157,8 +157,8 @@ func TestBeforeWait_Commands(t *testing.T) {
 	})
 }
 
-// A caller that prepares for a long time does not delay other callers. It keeps the place in the queue that its age
-// gives it.
+// A caller that prepares for a long time does not delay other callers. Afterwards it joins the queue before all callers
+// that came later.
 func TestBeforeWait_DelaysNoOtherCaller(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -181,7 +181,7 @@ func TestBeforeWait_DelaysNoOtherCaller(t *testing.T) {
 			}()
 			time.Sleep(time.Millisecond) // in the time of the bubble
 		}
-		p := preparing{do: func(context.Context) error { time.Sleep(90 * time.Second); return nil }} // in the time of the bubble
+		p := preparation{do: func(context.Context) error { time.Sleep(90 * time.Second); return nil }} // in the time of the bubble
 		do("first", p.option())
 		do("second")
 		do("third")
@@ -231,7 +231,7 @@ func TestBeforeWait_Ends(t *testing.T) {
 			done := make(chan error)
 			start := time.Now()
 			go func() {
-				p := preparing{do: tt.do}
+				p := preparation{do: tt.do}
 				_, _, err := locks.Lock("k").Acquire(ctx, p.option(), core.WaitTime(10*time.Second))
 				done <- err
 			}()
@@ -252,8 +252,8 @@ func TestBeforeWait_RefusedByAFullQueue(t *testing.T) {
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks(core.WithMaxWaitersPerKey(1))
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
-		full := preparing{do: func(context.Context) error { t.Error("the caller prepares although the queue is full"); return nil }}
-		p := preparing{do: func(context.Context) error {
+		full := preparation{do: func(context.Context) error { t.Error("the caller prepares although the queue is full"); return nil }}
+		p := preparation{do: func(context.Context) error {
 			go func() { _ = locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) }()
 			synctest.Wait()
 			_, _, err := locks.Lock("k").Acquire(t.Context(), full.option())

@@ -35,8 +35,8 @@ func newPage(ctx context.Context) *page {
 	return &page{Context: context.Background(), request: &pageRequest{ctx}}
 }
 
-// free reports whether an Acquire with a context succeeds at once: it re-enters, or the lock is free.
-func free(t *testing.T, ctx context.Context, l core.Lock) bool {
+// acquiresAtOnce reports whether an Acquire with a context succeeds at once, because it re-enters or the lock is free.
+func acquiresAtOnce(t *testing.T, ctx context.Context, l core.Lock) bool {
 	t.Helper()
 	err := l.Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
 	if err != nil && !errors.Is(err, core.ErrNotAcquired) {
@@ -58,22 +58,22 @@ func TestFindThrough_FindsTheHoldsOfARequest(t *testing.T) {
 		defer cancel()
 		nested, other := locktest.MustAcquire(t, p, locks.Lock("other"))
 		for name, ctx := range map[string]context.Context{"it": p, "one derived": derived, "one with another lock": nested} {
-			if !free(t, ctx, locks.Lock("k")) {
+			if !acquiresAtOnce(t, ctx, locks.Lock("k")) {
 				t.Errorf("Acquire with %s waits for itself", name)
 			}
-			if !free(t, ctx, locks.MultiLock("k", "third")) {
+			if !acquiresAtOnce(t, ctx, locks.MultiLock("k", "third")) {
 				t.Errorf("MultiLock with %s waits for itself", name)
 			}
 		}
 		locktest.MustRelease(t, other)
 		locktest.MustRelease(t, hold)
-		if !free(t, t.Context(), locks.Lock("k")) {
+		if !acquiresAtOnce(t, t.Context(), locks.Lock("k")) {
 			t.Error("the lock is not free after the outer release")
 		}
 	})
 }
 
-func TestFindThrough_IgnoresDetachedAndOtherRequests(t *testing.T) {
+func TestFindThrough_OtherContexts(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks, stranger := b.Locks(), b.Locks()
@@ -89,11 +89,11 @@ func TestFindThrough_IgnoresDetachedAndOtherRequests(t *testing.T) {
 			"the request detached":      newPage(core.Detach(outer)),
 			"its request, then another": newPage(newPage(t.Context())),
 		} {
-			if free(t, ctx, locks.Lock("k")) {
+			if acquiresAtOnce(t, ctx, locks.Lock("k")) {
 				t.Errorf("Acquire with %s re-enters", name)
 			}
 		}
-		if free(t, p, stranger.Lock("k")) {
+		if acquiresAtOnce(t, p, stranger.Lock("k")) {
 			t.Error("a client without the finder has found the hold")
 		}
 		locktest.MustRelease(t, kept)
@@ -111,7 +111,7 @@ func TestFindThrough_CircularContexts(t *testing.T) {
 		ctx, hold := locktest.MustAcquire(t, p, locks.Lock("k"))
 		p.request.ctx = ctx
 		for name, ctx := range map[string]context.Context{"the request's": p, "the hold's": ctx} {
-			if !free(t, ctx, locks.Lock("k")) || !free(t, ctx, locks.Lock("other")) {
+			if !acquiresAtOnce(t, ctx, locks.Lock("k")) || !acquiresAtOnce(t, ctx, locks.Lock("other")) {
 				t.Errorf("Acquire with %s context fails", name)
 			}
 		}
@@ -119,8 +119,8 @@ func TestFindThrough_CircularContexts(t *testing.T) {
 	})
 }
 
-// A context leads to all holds under which it was made, the innermost first, including the holds of another client. It
-// does not lead to holds that have ended. Detach hides all of them.
+// HoldsOf lists all holds that a context carries, the innermost first, including the holds of another client. It omits
+// holds that have ended. A detached context carries no holds.
 func TestHoldsOf_ListsWhatTheContextCarries(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

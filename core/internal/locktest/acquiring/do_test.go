@@ -36,7 +36,7 @@ func TestDo_WithoutAFunctionIsInvalid(t *testing.T) {
 
 var errHandler = errors.New("the handler's error")
 
-func TestDo_RunsUnderTheLockAndReturnsTheError(t *testing.T) {
+func TestDo_RunsTheFunction(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		l := b.Locks().Lock("k")
@@ -51,7 +51,7 @@ func TestDo_RunsUnderTheLockAndReturnsTheError(t *testing.T) {
 	})
 }
 
-func TestDo_NotAcquiredDoesNotRun(t *testing.T) {
+func TestDo_NotAcquired(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, time.Minute)
@@ -90,7 +90,7 @@ func TestDo_GoexitReleases(t *testing.T) {
 	})
 }
 
-func TestDo_LossIsJoinedWithTheHandlersError(t *testing.T) {
+func TestDo_LossAndErrorOfTheFunction(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		l := b.Locks().Lock("k")
@@ -111,7 +111,7 @@ func TestDo_LossIsJoinedWithTheHandlersError(t *testing.T) {
 	})
 }
 
-func TestDo_EarlyReleaseAndHandoverAreNoError(t *testing.T) {
+func TestDo_FunctionEndsTheHold(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		l := b.Locks().Lock("k")

@@ -8,9 +8,9 @@
 //	the client was closed                            | TestRefusal_OfTheClient
 //	an argument cannot be used, and nothing was sent | TestAcquire_BadInputSendsNothing, TestAcquire_EachKind_InvalidTimes, TestTimes_ErrorAsksForAMissingUnit
 //	ErrNotAcquired the lock was taken                | TestErrors_MatchOneOutcome, TestErrors_OfQuestionsMatchOneOutcome, TestErrors_OfAMultiLockMatchOneOutcome
-//	a failed Acquire leaves nothing behind           | TestAcquire_EachKind_LeftBeforeItsEnd, TestAcquire_EachKind_LandsAfterItsCallerLeft, TestAcquire_TTLForbiddenLeavesNoLock
+//	a failed Acquire leaves nothing behind           | TestAcquire_EachKind_LeftBeforeItsEnd, TestAcquire_EachKind_LandsAfterItsCallerLeft, TestAcquire_TTLForbidden
 //	It carries the lock                              | TestReenter_ConcurrentChildrenCountExactly, TestReenter_FrameworkContextWithStringKeys, TestHoldsOf_ListsWhatTheContextCarries
-//	With any other context                           | TestReenter_Strangers, TestReenter_ReleasedContextReentersNothing
+//	With any other context                           | TestReenter_Strangers, TestReenter_ReleasedContext
 //	Two clients of one process exclude each other    | TestReenter_Strangers
 //	[Detach] is for work                             | TestDetach_HidesTheLock
 //	Without contention, Acquire is one round trip    | TestAcquire_UncontendedIsOneRoundTrip, TestAcquire_WaitZeroIsOneRoundTrip

@@ -38,8 +38,8 @@ func TestAcquire_EachKind_LeftBeforeItsEnd(t *testing.T) {
 	}
 }
 
-// An abandoned acquire lands late, in every order with a newer acquisition by the same or another client. It takes
-// nothing from the newer holder and does not appear later.
+// An abandoned acquire lands before, during or after a newer acquisition by the same or another client. It takes
+// nothing from the newer holder and leaves nothing behind.
 func TestAcquire_EachKind_LandsAfterItsCallerLeft(t *testing.T) {
 	t.Parallel()
 	soon := func(w *locktest.World, newer core.Lock) {

@@ -25,8 +25,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
-// The error has the reason why Redis cannot be reached, for every wait time, even if go-redis is still connecting when
-// the time of the caller ends.
+// The error contains the reason why Redis cannot be reached. This is true for every wait time, even if go-redis is
+// still connecting when the wait ends.
 func TestErrors_KeepTheCauseOfAnOutage(t *testing.T) {
 	t.Parallel()
 	unknownCA := func(t *testing.T) (string, *tls.Config) {
@@ -200,7 +200,7 @@ func TestErrorText_KeepsWhatHelps(t *testing.T) {
 	}
 }
 
-// The text of a loss does not mention the other sentinel that the error matches.
+// ErrLost also matches ErrNotHeld, but its text mentions only the loss.
 func TestErrLost_HasNoOtherText(t *testing.T) {
 	t.Parallel()
 	locktest.WantSame(t, "ErrLost", core.ErrLost.Error(), "core: lock lost")

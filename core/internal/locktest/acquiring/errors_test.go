@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// An error of this package that wraps another one has the prefix of the package once in each line, and so has its
-// text for logs.
+// If errors of this package wrap each other, each line of their text has the prefix of the package only once. So has
+// each line of the text for logs.
 func TestErrors_NameThePackageOnce(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -47,7 +47,7 @@ func TestErrors_NameThePackageOnce(t *testing.T) {
 	})
 }
 
-// situation is a lock client that holds "a" and "b" as one lock, and "k".
+// situation is a lock client that holds a MultiLock of "a" and "b", and the lock "k".
 type situation struct {
 	*locktest.Redis
 
@@ -94,8 +94,8 @@ func forceK(ctx context.Context, s *situation) error {
 	return err
 }
 
-// The errors of questions about a lock or a client, and of operations on a hold that was handed over, match one
-// outcome.
+// The errors of questions about a lock or a client match one outcome. So do the errors of operations on a hold that was
+// handed over.
 func TestErrors_OfQuestionsMatchOneOutcome(t *testing.T) {
 	t.Parallel()
 	text := func(s *situation) {
@@ -152,8 +152,8 @@ func (s *situation) wait() {
 	locktest.AwaitWaiters(s.T, s.locks, 1)
 }
 
-// The parts of a MultiLock may end differently. The error of the whole matches one outcome; a loss of a part comes
-// first.
+// The operations on the keys of a MultiLock may end differently. The error matches one outcome. If a key was lost, the
+// outcome is ErrLost.
 func TestErrors_OfAMultiLockMatchOneOutcome(t *testing.T) {
 	t.Parallel()
 	lost := func(s *situation) { s.Take("a", locktest.Stranger, time.Minute) }

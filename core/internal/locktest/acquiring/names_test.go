@@ -116,7 +116,7 @@ func TestNameMapper_BadKeysAreInvalid(t *testing.T) {
 }
 
 // A MultiLock takes its keys in the order of the keys, not of the names. A key to which two names map is taken once.
-func TestNameMapper_SeveralLocksInTheOrderOfTheirKeys(t *testing.T) {
+func TestNameMapper_OrderOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		keys := map[string]string{"a": "3", "b": "2", "c": "1", "C": "1", "other": "1"}

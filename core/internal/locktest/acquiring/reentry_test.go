@@ -159,7 +159,7 @@ func TestDetach_HidesTheLock(t *testing.T) {
 	})
 }
 
-func TestReenter_ReleasedContextReentersNothing(t *testing.T) {
+func TestReenter_ReleasedContext(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		l := b.Locks().Lock("k")
@@ -222,7 +222,7 @@ func TestReenter_FrameworkContextWithStringKeys(t *testing.T) {
 	})
 }
 
-func TestReenter_RaisesTheLeaseWhenItNeedsMore(t *testing.T) {
+func TestReenter_LongerLease(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		l := b.Locks().Lock("k")
@@ -234,7 +234,7 @@ func TestReenter_RaisesTheLeaseWhenItNeedsMore(t *testing.T) {
 	})
 }
 
-// A watchdog inside a fixed lease keeps the lock until the inner release.
+// If a hold with a fixed lease is re-entered without a lease time, the watchdog keeps the lock until the inner release.
 func TestReenter_WatchdogInsideAFixedLease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -297,7 +297,7 @@ func TestReenter_BypassesTheQueue(t *testing.T) {
 	})
 }
 
-// stuckEntry starts a re-entry whose command does not reach Redis. It keeps other operations on the hold waiting
+// stuckEntry starts a re-entry whose command does not reach Redis. Other operations on the hold wait for the re-entry
 // until the backend timeout.
 func stuckEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock core.Lock) *faultproxy.Rule {
 	t.Helper()
@@ -329,8 +329,8 @@ func TestReenter_SilentRedis_WaitTimeIsKept(t *testing.T) {
 	})
 }
 
-// A silent Redis costs one re-entry the backend timeout, even if others failed before it. Later re-entries fail at
-// once. When Redis answers again, re-entries succeed.
+// While Redis is silent, a re-entry takes the backend timeout, even if re-entries with shorter wait times have failed
+// before. Later re-entries fail at once. When Redis answers again, re-entries succeed.
 func TestReenter_SilentRedis_LaterCallersFailAtOnce(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -383,8 +383,8 @@ func TestReenter_UnansweredIsUndone(t *testing.T) {
 	})
 }
 
-// A re-entry behind a command without an answer waits no longer than its wait time, and its error has the time that
-// it waited.
+// A re-entry that waits for an earlier command without an answer fails at the end of its wait time. The error contains
+// the time spent.
 func TestReenter_BehindAStuckCommand(t *testing.T) {
 	t.Parallel()
 	const wait = 100 * time.Millisecond
@@ -432,7 +432,7 @@ func TestReenter_WaitedOfALostLock(t *testing.T) {
 	})
 }
 
-// A malformed answer is not silence: no other caller fails because of it.
+// A malformed answer does not count as an outage. No other caller fails because of it.
 func TestReenter_RefusalIsNotSilence(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
@@ -446,7 +446,7 @@ func TestReenter_RefusalIsNotSilence(t *testing.T) {
 	locktest.MustRelease(t, inner)
 }
 
-// A Refresh behind a command without an answer takes the backend timeout in all.
+// A Refresh that waits for an earlier command without an answer takes at most the backend timeout in all.
 func TestRefresh_BehindAStuckCommand(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

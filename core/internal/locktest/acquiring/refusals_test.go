@@ -64,7 +64,7 @@ func TestNotAcquiredError_OwnHold(t *testing.T) {
 	})
 }
 
-// A Redlock does not know its caller either without the context of the outer hold.
+// Without the context of the outer hold, an Acquire of a Redlock also waits for its own caller.
 func TestNotAcquiredError_OwnHoldOfARedlock(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
@@ -80,8 +80,8 @@ func TestNotAcquiredError_OwnHoldOfARedlock(t *testing.T) {
 	})
 }
 
-// The error does not speak of a hold of this client if another client holds the lock, if the hold was left
-// (Hold.Leave), or if the lock has passed to another client since.
+// The error does not mention a hold of this client if another client holds the lock, if the hold was left (Hold.Leave),
+// or if the lock has passed to another client since.
 func TestNotAcquiredError_OfAnotherHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -140,7 +140,7 @@ func TestRefusal_OfWaiters(t *testing.T) {
 	})
 }
 
-func TestRefusal_OfRedisThatIsKnownToBeDown(t *testing.T) {
+func TestRefusal_RedisIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.New(t)

@@ -120,8 +120,8 @@ func clusterClassicWakeUp(t *testing.T, c *locktest.Cluster) {
 	locktest.WantOK(t, <-got)
 }
 
-// clusterWantWoken checks that a message wakes a waiter behind a stranger. On a busy machine only the comparison
-// counts: without a message, the poll of the waiter finds the lock free later.
+// clusterWantWoken checks that a message wakes a waiter for a lock that a stranger holds. The bound is relative, for
+// busy machines: without a message, the poll of the waiter finds the free lock later.
 func clusterWantWoken(t *testing.T, c *locktest.Cluster, locks *core.Client, publish func(key string), listening func(key string) bool) {
 	t.Helper()
 	var woken, polled time.Duration
@@ -267,8 +267,8 @@ func clusterReadyAndState(t *testing.T, c *locktest.Cluster) {
 	locktest.MustRelease(t, hold)
 }
 
-// One node stops. Acquisitions of its keys fail with ErrUnavailable in bounded time; keys of other nodes are not
-// delayed.
+// One node stops. Acquisitions of its keys fail with ErrUnavailable in bounded time. Acquisitions of keys of other
+// nodes are not delayed.
 func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	c := locktest.NewCluster(t)
@@ -374,7 +374,7 @@ func TestCluster_QuestionAboutPubSubIsForbidden(t *testing.T) {
 }
 
 // TestCluster_ShardedSubscriptionsComeBack kills the subscription connection of a client that waits for keys of one
-// master in different slots. The client subscribes to all of them again, and the message of a release wakes each
+// master in different slots. The client subscribes to all channels again, and the message of a release wakes each
 // waiter.
 func TestCluster_ShardedSubscriptionsComeBack(t *testing.T) {
 	t.Parallel()

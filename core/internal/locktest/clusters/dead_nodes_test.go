@@ -28,9 +28,9 @@ func keysOf(t *testing.T, cluster *redisserver.Cluster, n int) map[*redisserver.
 	return keys
 }
 
-// TestCluster_DeadNodeDelaysNoOther stops one master of a Cluster. Several clients have holds on every master. Holds
-// on the other masters are renewed in time for several leases. Holds on the dead master are lost in time. An acquire
-// there fails soon and acquires elsewhere succeed. When the master is back, its locks can be acquired again.
+// TestCluster_DeadNodeDelaysNoOther stops one master of a Cluster while several clients have holds on every master.
+// Holds on the dead master are lost in time, and acquisitions there fail soon. On the other masters, holds are renewed
+// in time for several leases, and acquisitions succeed. When the master is back, its locks can be acquired again.
 func TestCluster_DeadNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	const perNode = 5
@@ -181,7 +181,7 @@ type failover struct {
 	t       *testing.T
 	locks   *core.Client
 	renewed *renewedKeys
-	held    []*moved
+	held    []*movingLock
 }
 
 func newFailover(t *testing.T, opts ...core.Option) *failover {
@@ -190,7 +190,7 @@ func newFailover(t *testing.T, opts ...core.Option) *failover {
 	f.locks = locktest.NewClient(t, f.Client(), append(opts, core.WithObserver(f.renewed.observer()))...)
 	locktest.Warm(t, f.locks)
 	for _, kind := range locktest.KindsOnOneServer() {
-		f.held = append(f.held, &moved{Kind: kind, t: t, key: kind.Name, got: make(chan error, 1)})
+		f.held = append(f.held, &movingLock{Kind: kind, t: t, key: kind.Name, got: make(chan error, 1)})
 	}
 	return f
 }

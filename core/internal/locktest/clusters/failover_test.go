@@ -25,8 +25,8 @@ const (
 	acksEnv      = "INTERLOCK_FAILOVERS_ACKS" // all, majority or none, separated by commas
 )
 
-// In a few failovers all replicas have to acknowledge: no lock has two holders. With fewer acknowledgements the test
-// logs figures, but asserts nothing.
+// If all replicas have to acknowledge, no lock has two holders in any of a few failovers. With fewer acknowledgements
+// the test logs figures, but asserts nothing.
 func TestFailovers_NoTwoHolders(t *testing.T) {
 	t.Parallel()
 	failovers, modes := 3, "all"
@@ -59,8 +59,8 @@ func TestFailovers_NoTwoHolders(t *testing.T) {
 	}
 }
 
-// failovers are failovers of a master with two replicas while clients contend for locks. Before the master dies, each
-// replica stops for a moment now and then, so that it lacks the writes of milliseconds, not only of microseconds.
+// failovers kills masters with two replicas while clients contend for locks. Before the master dies, each replica stops
+// for a moment now and then, so that it lacks the writes of milliseconds, not only of microseconds.
 type failovers struct {
 	t    *testing.T
 	r    *redisserver.Replicated

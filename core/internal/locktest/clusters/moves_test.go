@@ -15,8 +15,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// moved is a lock of some kind whose slot moves to another node in steps. The test gives it back in one of the steps.
-type moved struct {
+// movingLock is a lock of some kind whose slot moves to another node in steps. The test gives the lock back in one of
+// the steps.
+type movingLock struct {
 	locktest.Kind
 
 	t        *testing.T
@@ -42,11 +43,11 @@ const (
 
 func (s stage) String() string { return [...]string{"open", "halved", "there", "over"}[s] }
 
-func (m *moved) String() string { return fmt.Sprintf("%s, given back when %s", m.key, m.stage) }
+func (m *movingLock) String() string { return fmt.Sprintf("%s, given back when %s", m.key, m.stage) }
 
-// movedOf returns locks of all kinds: given back in each stage, with and without braces in their names, with their
-// keys moved in both orders. All move to the same node.
-func movedOf(t *testing.T, cluster *redisserver.Cluster) (list []*moved) {
+// movingLocks returns locks of all kinds that are given back in each stage. Their names have braces or not, and their
+// keys move in both orders. All move to the same node.
+func movingLocks(t *testing.T, cluster *redisserver.Cluster) (list []*movingLock) {
 	t.Helper()
 	for _, kind := range locktest.KindsOnOneServer() {
 		for stage := open; stage <= over; stage++ {
@@ -58,7 +59,7 @@ func movedOf(t *testing.T, cluster *redisserver.Cluster) (list []*moved) {
 				if backward && !kind.IsUntagged {
 					key = "order:{" + key + "}:lock"
 				}
-				list = append(list, &moved{
+				list = append(list, &movingLock{
 					Kind: kind, t: t, key: key, backward: backward, stage: stage,
 					returned: make(chan error, 1), got: make(chan error, 1),
 				})
@@ -68,7 +69,7 @@ func movedOf(t *testing.T, cluster *redisserver.Cluster) (list []*moved) {
 	return list
 }
 
-func (m *moved) take(locks *core.Client) {
+func (m *movingLock) take(locks *core.Client) {
 	m.t.Helper()
 	var err error
 	if m.has, err = m.Take(m.t.Context(), locks, m.key); err != nil {
@@ -77,11 +78,11 @@ func (m *moved) take(locks *core.Client) {
 }
 
 // wait starts a waiter, which gives the lock back at once.
-func (m *moved) wait(locks *core.Client) {
+func (m *movingLock) wait(locks *core.Client) {
 	go func() { m.got <- m.waited(locks) }()
 }
 
-func (m *moved) waited(locks *core.Client) error {
+func (m *movingLock) waited(locks *core.Client) error {
 	has, err := m.Want(m.t.Context(), locks, m.key)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (m *moved) waited(locks *core.Client) error {
 	return unlessAway(has.GiveBack())
 }
 
-func (m *moved) await(what string, result chan error) {
+func (m *movingLock) await(what string, result chan error) {
 	m.t.Helper()
 	select {
 	case err := <-result:
@@ -105,7 +106,7 @@ func (m *moved) await(what string, result chan error) {
 }
 
 // proceed moves the slot to a stage.
-func (m *moved) proceed(to stage, cluster *redisserver.Cluster) {
+func (m *movingLock) proceed(to stage, cluster *redisserver.Cluster) {
 	m.t.Helper()
 	switch to {
 	case open:
@@ -124,9 +125,9 @@ func (m *moved) proceed(to stage, cluster *redisserver.Cluster) {
 	}
 }
 
-// giveBack gives the lock back in its stage. If that uses several keys and half of them have moved, it ends when the
-// keys are on one node again.
-func (m *moved) giveBack(now stage) {
+// giveBack gives the lock back in its stage. If this needs several keys and half of them have moved, the call does not
+// return until the keys are on one node again.
+func (m *movingLock) giveBack(now stage) {
 	m.t.Helper()
 	if m.stage != now {
 		return
@@ -138,9 +139,9 @@ func (m *moved) giveBack(now stage) {
 	}
 }
 
-// left returns the keys that should be gone when the lock is free. If the timeout key of a reader was on another node
-// at the release, it ends with its lease.
-func (m *moved) left() (keys []string) {
+// left returns the keys that must be gone when the lock is free. It omits keys that may stay. One of them is the
+// timeout key of a reader, which stays until its lease ends if it was on another node at the release.
+func (m *movingLock) left() (keys []string) {
 	count := m.move.To.Client().Get(m.t.Context(), m.key).Val()
 	for _, key := range append(m.move.Arrived(), m.move.Left()...) {
 		stays := m.Name == "read" && strings.Contains(key, ":rwlock_timeout:") || strings.HasPrefix(key, "redisson_lock_token:") || strings.HasSuffix(key, ":interlock_ops") || key == m.key && count == "1"
@@ -152,8 +153,8 @@ func (m *moved) left() (keys []string) {
 }
 
 // wantNothingLeft waits until no key is left, or until end. All locks of a test have the same end, so that the test
-// reports all keys that stay before it runs out of time.
-func (m *moved) wantNothingLeft(end time.Time) {
+// reports all remaining keys before it runs out of time.
+func (m *movingLock) wantNothingLeft(end time.Time) {
 	m.t.Helper()
 	left := m.left()
 	for ; len(left) > 0 && time.Now().Before(end); left = m.left() {
@@ -200,8 +201,8 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 	locks := locktest.NewClient(t, cluster.Client(), steady, core.WithWatchdog(renewedFor()), core.WithObserver(seen.observer()))
 	// Locks that cannot be renewed while their keys are on two nodes come last in that step and first in the next
 	// step, because on a slow machine all others take longer than a lease.
-	list := movedOf(t, cluster)
-	slices.SortStableFunc(list, func(a, b *moved) int {
+	list := movingLocks(t, cluster)
+	slices.SortStableFunc(list, func(a, b *movingLock) int {
 		switch {
 		case a.RenewsSeveral == b.RenewsSeveral:
 			return 0
@@ -294,9 +295,9 @@ func (r *renewedKeys) count(key string) int {
 }
 
 // each waits until each held lock has been renewed once more.
-func (r *renewedKeys) each(t *testing.T, list []*moved, now stage) {
+func (r *renewedKeys) each(t *testing.T, list []*movingLock, now stage) {
 	t.Helper()
-	before := make(map[*moved]int)
+	before := make(map[*movingLock]int)
 	for _, m := range list {
 		if m.has.Hold != nil && !m.given.Load() && (now != halved || !m.RenewsSeveral) {
 			before[m] = r.count(m.key)
@@ -310,13 +311,13 @@ func (r *renewedKeys) each(t *testing.T, list []*moved, now stage) {
 	}
 }
 
-// A waiter waits for a lock of any kind while its slot moves, and gets it after the release: at once if the lock has
-// one key, otherwise when the slot has moved. From then on, messages come from the new owner.
+// A waiter for a lock of any kind waits while the slot moves. If the lock has one key, the waiter gets the lock at once
+// after the release, otherwise when the slot has moved. From then on, messages come from the new owner.
 func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	holders, waiting := locktest.NewClient(t, cluster.Client(), steady), locktest.NewClient(t, cluster.Client(), steady)
-	list := movedOf(t, cluster)
+	list := movingLocks(t, cluster)
 	for _, m := range list {
 		m.take(holders)
 		m.wait(waiting)
@@ -351,7 +352,7 @@ func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 }
 
 // wantListener waits until a client listens at the new owner.
-func (m *moved) wantListener() {
+func (m *movingLock) wantListener() {
 	m.t.Helper()
 	if m.Channel == nil {
 		return
@@ -362,9 +363,9 @@ func (m *moved) wantListener() {
 	})
 }
 
-// While the slot of a lock moves, keys for other clients may stay behind: the mark of a waiting writer, and the note
-// that the head of a fair queue was notified. They block no client when the other keys follow.
-func TestCluster_KeysThatStayBehindBlockNoClient(t *testing.T) {
+// While the slot of a lock moves, two auxiliary keys may stay on the old node: the mark of a waiting writer, and the
+// note that the head of a fair queue was notified. These keys block no client when the other keys follow.
+func TestCluster_KeysThatStayBehind(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	locks := locktest.NewClient(t, cluster.Client(), locktest.Patient)
@@ -401,9 +402,8 @@ func TestCluster_KeysThatStayBehindBlockNoClient(t *testing.T) {
 	locktest.MustRelease(t, locktest.Got(t, waiting).Hold)
 }
 
-// A slot moves to another node. Every operation follows a key that has moved already, and finds the slot after the
-// move.
-func TestCluster_SlotOnTheMove(t *testing.T) {
+// A slot moves to another node. Every operation finds a key that has moved already, and finds the slot after the move.
+func TestCluster_SlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	key := "moving"
@@ -438,8 +438,8 @@ func lifeOfALock(t *testing.T, locks *core.Client, key string) {
 }
 
 // A slot moves while readers have the lock. Renewals and releases are not refused, even if a timeout key has moved
-// first. A missing timeout key does not count as a dead reader then.
-func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
+// first. During the move, a reader without a timeout key does not count as dead.
+func TestCluster_ReadersWhileTheirSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	const key = "{moving}map"
@@ -478,8 +478,8 @@ func TestCluster_ReadersOnASlotOnTheMove(t *testing.T) {
 	}
 }
 
-// While the timeout key of a reader is on another node than the lock, its TTL is unknown. A command that extends the
-// lease waits until it can extend this key, too.
+// While the lock and the timeout key of a reader are on different nodes, the TTL of the timeout key is unknown. A
+// command that extends the lease waits until it can extend this key, too.
 func TestCluster_LeaseOfAReaderWhoseKeysAreApart(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
@@ -513,9 +513,9 @@ func TestCluster_LeaseOfAReaderWhoseKeysAreApart(t *testing.T) {
 	}
 }
 
-// The lease of a writer is kept with the lock. It counts while the slot moves, even if the timeout key of the reader
-// inside is still on the old node.
-func TestCluster_WriterWithAReaderInsideOnASlotOnTheMove(t *testing.T) {
+// The lease of a writer is kept in the lock's hash. It counts while the slot moves, even if the writer also reads and
+// its timeout key as a reader is still on the old node.
+func TestCluster_WriterThatReadsWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	const key = "{moving}map"

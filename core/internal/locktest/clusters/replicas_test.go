@@ -40,7 +40,7 @@ func TestCluster_WaitsForTheReplicasOfTheMaster(t *testing.T) {
 }
 
 // During the move of a slot and after it, the client waits for the replicas of the node that has the key.
-func TestCluster_AcknowledgedSlotOnTheMove(t *testing.T) {
+func TestCluster_ReplicasWhileASlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	key := "moving"

@@ -66,7 +66,7 @@ func lifeOfAPermit(t *testing.T, locks *core.Client, name string) {
 	locktest.MustRelease(t, hold)
 }
 
-// A permit whose holder has died becomes free even while the slot moves. Its set of leases cannot be created again
+// A permit whose holder has died becomes free even while the slot moves. The set of leases cannot be created again
 // before the end of the move.
 func TestCluster_PermitOfADeadHolderWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()

@@ -31,8 +31,7 @@ func TestSentinel_LockContendFailover(t *testing.T) {
 	<-at
 	locktest.WantEnded(t, ctx, core.ErrReleased)
 
-	// The master dies. Locks work again without a restart. While no server answers, the lock is neither taken nor
-	// acquired.
+	// The master dies. Locks work again without a restart. While no server answers, the error is ErrUnavailable.
 	s.Master.Kill()
 	_, _, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(400*time.Millisecond))
 	if err != nil {
@@ -63,8 +62,8 @@ func TestSentinel_ConnectionsFollowTheName(t *testing.T) {
 	use()
 
 	// On a busy machine the client may open a connection beside one with a slow answer. So only one of several spans
-	// has to be without new connections. Connections that no Sentinel confirms live for 5 s: then there are two of
-	// them in each span.
+	// has to be without new connections. If no Sentinel confirmed the connections, they would live for 5 s, and each
+	// span would have two new ones.
 	const span = 12 * time.Second
 	locktest.Eventually(t, "a span without new connections", func() bool {
 		before := connectionsMade(t, old)

@@ -73,7 +73,8 @@ func TestShardedEndpoint_RenewsOneByOne(t *testing.T) {
 	})
 }
 
-// If the endpoint refuses a script over several keys, the client takes them one by one, from then on without asking.
+// If the endpoint refuses a script over several keys, the client takes the keys one by one. From then on it does not
+// try such a script.
 func TestShardedEndpoint_MultiLock(t *testing.T) {
 	t.Parallel()
 	eachShardedEndpoint(t, func(t *testing.T, b *locktest.Redis, refused *faultproxy.Rule) {
@@ -119,8 +120,7 @@ func TestShardedEndpoint_ClearsUp(t *testing.T) {
 	})
 }
 
-// The only node of a Cluster looks like a single server, and refuses scripts over several slots. Everything else
-// works.
+// The only node of a Cluster looks like a single server, but refuses scripts over several slots. Everything else works.
 func TestShardedEndpoint_OnlyNodeOfACluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {

@@ -28,8 +28,8 @@ func wantLeft(t *testing.T, obs *locktest.Recorder) {
 	}
 }
 
-// Close is called while a release waits for its turn. Close leaves the hold like any other, and the release does not
-// fail.
+// Close is called while a release waits for its turn. Close leaves the hold to its lease like any other hold, and the
+// release does not fail.
 func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 	t.Parallel()
 	for _, inner := range []bool{false, true} {
@@ -61,9 +61,9 @@ func TestClose_LeavesAHoldWhoseReleaseWaits(t *testing.T) {
 	}
 }
 
-// One client of a Redlock is closed. The hold goes on, and its release frees the other servers. The part that Close
-// left does not make the release fail.
-func TestClose_LeavesAPartOfARedlock(t *testing.T) {
+// One client of a Redlock is closed. The hold goes on, and its release frees the other servers. The release does not
+// fail, although the key on one server is left to its lease.
+func TestClose_OneClientOfARedlock(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
 		obs := &locktest.Recorder{}
@@ -77,7 +77,7 @@ func TestClose_LeavesAPartOfARedlock(t *testing.T) {
 	})
 }
 
-// A renewal that Close cuts short has not failed.
+// A renewal that Close cuts short does not count as a failure.
 func TestClose_CutsARenewalShort(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -118,7 +118,7 @@ func (o *slowObserver) observeLoss(ctx context.Context, l core.Loss) {
 
 // One key of a MultiLock is lost, and Close leaves the other key before observers are notified of the loss. The whole
 // hold is lost.
-func TestClose_DoesNotLeaveAPartlyLostMultiLock(t *testing.T) {
+func TestClose_PartlyLostMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &slowObserver{Recorder: &locktest.Recorder{}, notified: make(chan struct{}), release: make(chan struct{})}
@@ -177,7 +177,7 @@ func TestClose_CallersGetErrClosed(t *testing.T) {
 	})
 }
 
-func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
+func TestClose_WaitsForHolds(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		for range 20 {
@@ -198,8 +198,9 @@ func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
 	})
 }
 
-// Close waits for a release whose lease ends while the answer is under way. The caller of Release gets this answer.
-func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
+// Close waits for a release even if the lease ends while the answer is under way. The caller of Release gets this
+// answer.
+func TestClose_ReleaseOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		script string
@@ -230,8 +231,8 @@ func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
 	}
 }
 
-// Close does not cut off an acquisition whose command is under way. It may get the lock, and Close waits for that
-// hold too.
+// Close does not cut off an acquisition whose command is under way. If the acquisition gets the lock, Close waits for
+// this hold, too.
 func TestClose_WaitsForCallersInside(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -276,7 +277,7 @@ func TestClose_RenewsWhileItWaits(t *testing.T) {
 	})
 }
 
-func TestClose_LeavesTheKeysOfHoldsThatDoNotEnd(t *testing.T) {
+func TestClose_HoldsThatDoNotEnd(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -357,7 +358,7 @@ func TestClose_GrantToARefusedWaiter(t *testing.T) {
 }
 
 // A waiter that leaves at the instant at which its grant arrives passes the lock on, even during Close.
-func TestClose_GrantThatArrivedIsPassedOn(t *testing.T) {
+func TestClose_WaiterLeavesAtItsGrant(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		for range 30 {
@@ -417,8 +418,8 @@ func TestClose_SendsNoMoreCommands(t *testing.T) {
 	})
 }
 
-// A hold that Close leaves to its lease is not lost. Observers are notified of it at Close, and again when its handler
-// ends.
+// A hold that Close leaves to its lease is not lost. Observers are notified of the hold at Close, and again when its
+// handler ends.
 func TestClose_ReportsTheHoldsItLeaves(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(ctx context.Context, h *core.Hold) error{
@@ -549,7 +550,7 @@ func TestClose_OperationUnderWay(t *testing.T) {
 	}
 }
 
-// A hook of the Redis client that does not return normally does not keep Close for ever.
+// Close returns even if a hook of the Redis client does not return normally.
 func TestClose_BesideAHook(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

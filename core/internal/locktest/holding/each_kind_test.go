@@ -59,8 +59,8 @@ func TestWatchdog_EachKind_OneRenewalFails(t *testing.T) {
 	}
 }
 
-// A lock is deleted, forced away, or taken by another client. Its holder learns that at the next renewal, which
-// neither brings the lock back nor touches the lock of the other client. Its release does not free that lock either.
+// A lock is deleted, forced away, or taken by another client. The holder finds the loss at the next renewal. Neither
+// the renewal nor the release brings the lock back or touches the lock of the other client.
 func TestHold_EachKind_DeletedForcedOrTaken(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"deleted", "forced", "taken by another"} {
@@ -101,8 +101,8 @@ func TestHold_EachKind_DeletedForcedOrTaken(t *testing.T) {
 	}
 }
 
-// A command of a holder lands when its lock is gone, or when another client has it. The lock does not come back, and
-// the other client keeps its lock and its lease.
+// A command of a holder lands when the lock is gone, or when another client has the lock. The lock does not come back,
+// and the other client keeps the lock and its lease.
 func TestHold_EachKind_OperationLandsLate(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"sethold", "renew", "refresh", "release"} {
@@ -203,8 +203,8 @@ func TestRelease_EachKind_TwiceOrLate(t *testing.T) {
 	}, nineSeconds)
 }
 
-// A re-entry with a shorter lease does not shorten the lease of the outer hold, not even after its release. The lock
-// excludes others until the outer release. Another request does not re-enter.
+// A re-entry with a shorter lease does not shorten the lease of the outer hold, not even after the release of the
+// re-entry. The lock excludes others until the outer release. Another request does not re-enter.
 func TestHold_EachKind_Nested(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {

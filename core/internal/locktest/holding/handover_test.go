@@ -54,7 +54,7 @@ func TestHandover_LossEndsTheNewContext(t *testing.T) {
 }
 
 // Observers are notified once of a hold that was lost before its handover.
-func TestHandover_OfALostHoldReportsTheLossOnce(t *testing.T) {
+func TestHandover_OfALostHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.Recorder{}
@@ -67,7 +67,7 @@ func TestHandover_OfALostHoldReportsTheLossOnce(t *testing.T) {
 	})
 }
 
-func TestHandover_OfAnEndedHoldIsInert(t *testing.T) {
+func TestHandover_OfAnEndedHold(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.Recorder{}
@@ -84,7 +84,7 @@ func TestHandover_OfAnEndedHoldIsInert(t *testing.T) {
 	})
 }
 
-func TestHandover_IsObservedAsOneHoldAfterTheOther(t *testing.T) {
+func TestHandover_Observers(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.Recorder{}
@@ -97,7 +97,7 @@ func TestHandover_IsObservedAsOneHoldAfterTheOther(t *testing.T) {
 	})
 }
 
-// A Refresh that waits for its turn finds that its hold has moved by a Handover. The watchdog renews the moved hold
+// A Refresh whose hold is handed over while it waits for its turn returns ErrNotHeld. The watchdog renews the new hold
 // as before.
 func TestHandover_BeforeTheTurnOfARefresh(t *testing.T) {
 	t.Parallel()

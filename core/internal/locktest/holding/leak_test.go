@@ -42,8 +42,8 @@ func TestLeak_DoneIsClosed(t *testing.T) {
 	})
 }
 
-// TestLeak_LostHoldIsReported loses a hold without any reference: by the end of a fixed lease, before its first
-// renewal, and before a handover. Observers that count holds are notified of its end.
+// TestLeak_LostHoldIsReported loses holds without any reference: one at the end of its fixed lease, one by a forced
+// release before its first renewal, and one before its handover. Observers are notified of the end of each.
 func TestLeak_LostHoldIsReported(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -71,7 +71,7 @@ func (l leaks) observer() *core.Observer {
 	return &core.Observer{Leak: func(context.Context, core.HoldInfo) { l <- struct{}{} }}
 }
 
-// Two nested holds without any reference keep neither each other alive nor the lock.
+// Nested holds without any reference keep neither each other nor the lock alive.
 func TestLeak_NestedHolds(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second // a slow machine does not miss it
@@ -92,7 +92,7 @@ func TestLeak_NestedHolds(t *testing.T) {
 	}
 }
 
-func TestLeak_StopsRenewingAndIsReported(t *testing.T) {
+func TestLeak_OfARenewedHold(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.Recorder{}

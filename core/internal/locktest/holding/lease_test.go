@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The answer to a command that raises the lease may arrive after the end of the old lease. The lock is lost then, and
-// does not stay in Redis for the new lease.
+// If the answer to a command that raises the lease arrives after the end of the old lease, the lock is lost. It does
+// not stay in Redis for the new lease.
 func TestHold_LeaseRaisedTooLate(t *testing.T) {
 	t.Parallel()
 	for name, raise := range map[string]func(lock core.Lock, ctx context.Context, hold *core.Hold) error{
@@ -45,8 +45,8 @@ func TestHold_LeaseRaisedTooLate(t *testing.T) {
 	}
 }
 
-// A command that raises the lease may have no answer. When the old lease ends, the lock is lost, and does not stay in
-// Redis for the new lease.
+// If a command that raises the lease has no answer, the lock is lost when the old lease ends. It does not stay in Redis
+// for the new lease.
 func TestHold_LeaseRaisedWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

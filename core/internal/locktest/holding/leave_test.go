@@ -61,7 +61,7 @@ func TestLeave_DuringAReentryIsInvalid(t *testing.T) {
 }
 
 // A renewal that Redis has not answered does not prolong the marker, whenever it lands.
-func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
+func TestLeave_LateRenewal(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]time.Duration{"on its way": 0, "given up": 6 * time.Second} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {

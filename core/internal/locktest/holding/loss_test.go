@@ -39,7 +39,7 @@ func TestHold_ErrAtTheInstantOfTheLoss(t *testing.T) {
 	}
 }
 
-func TestHold_FixedLeaseEndsTheContextWithErrLost(t *testing.T) {
+func TestHold_FixedLeaseExpires(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().Lock("k"), core.LeaseTime(10*time.Second))

@@ -19,26 +19,26 @@ import (
 )
 
 // The first panic of each function of an observer is logged, without its value.
-func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // the log is everybody's
+func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // all tests share the log
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		var log bytes.Buffer
 		before := slog.Default()
 		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 		defer slog.SetDefault(before)
-		locks := b.Locks(core.WithObserver(panicking{}.observer()))
+		locks := b.Locks(core.WithObserver(panickingObserver{}.observer()))
 		for range 3 {
 			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 			locktest.MustRelease(t, hold)
 		}
 		text := log.String()
-		if strings.Count(text, "\n") != 2 || strings.Count(text, "holding_test.panicking.observeHoldStart") != 1 ||
-			strings.Count(text, "holding_test.panicking.observeHoldEnd") != 1 || strings.Contains(text, "broken") {
+		if strings.Count(text, "\n") != 2 || strings.Count(text, "holding_test.panickingObserver.observeHoldStart") != 1 ||
+			strings.Count(text, "holding_test.panickingObserver.observeHoldEnd") != 1 || strings.Contains(text, "broken") {
 			t.Errorf("logged: %s", text)
 		}
 	})
 }
 
-func TestObservers_OrderAndNestingOfOneHold(t *testing.T) {
+func TestObservers_EventsOfOneHold(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		obs := &locktest.Recorder{}
@@ -139,8 +139,8 @@ func TestObservers_Outcomes(t *testing.T) {
 	})
 }
 
-// The timeout of a dialer matches the error of a context. The outcome is still an outage, because the caller has not
-// left the acquisition.
+// The error of a dialer may match the error of a context. The outcome is still an outage, because the caller's context
+// has not ended.
 func TestObservers_OutcomeOfADialerThatTimesOut(t *testing.T) {
 	t.Parallel()
 	for name, cause := range map[string]error{"deadline": context.DeadlineExceeded, "canceled": context.Canceled} {
@@ -162,7 +162,7 @@ func TestObservers_OutcomeOfADialerThatTimesOut(t *testing.T) {
 	}
 }
 
-// A key of another type is not a lock that another client has.
+// If the key is not a lock of the requested kind, the outcome is OutcomeKey, not that another client has the lock.
 func TestObservers_MisuseIsNotBusy(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -185,29 +185,31 @@ func TestObservers_MisuseIsNotBusy(t *testing.T) {
 	})
 }
 
-// ordered is an observer that appends its name to a list of several observers.
-type ordered struct {
+// orderedObserver is an observer that appends its name to a list of several observers.
+type orderedObserver struct {
 	name string
 	list *[]string
 	then func()
 }
 
-func (o ordered) observer() *core.Observer { return &core.Observer{AcquireEnd: o.observeAcquireEnd} }
+func (o orderedObserver) observer() *core.Observer {
+	return &core.Observer{AcquireEnd: o.observeAcquireEnd}
+}
 
-func (o ordered) observeAcquireEnd(context.Context, core.AcquireResult) {
+func (o orderedObserver) observeAcquireEnd(context.Context, core.AcquireResult) {
 	*o.list = append(*o.list, o.name)
 	if o.then != nil {
 		o.then()
 	}
 }
 
-func TestObservers_SeveralInOrderAndPanicsContained(t *testing.T) {
+func TestObservers_Several(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		var calls []string
 		boom := func() { panic("broken observer") }
-		locks := b.Locks(core.WithObserver(ordered{"a", &calls, boom}.observer(), ordered{"b", &calls, nil}.observer()),
-			core.WithObserver(ordered{"c", &calls, boom}.observer()), core.WithObserver(panicking{}.observer()))
+		locks := b.Locks(core.WithObserver(orderedObserver{"a", &calls, boom}.observer(), orderedObserver{"b", &calls, nil}.observer()),
+			core.WithObserver(orderedObserver{"c", &calls, boom}.observer()), core.WithObserver(panickingObserver{}.observer()))
 		ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 		if ctx == nil || ctx.Err() != nil {
 			t.Errorf("context: got %v", ctx)
@@ -220,27 +222,31 @@ func TestObservers_SeveralInOrderAndPanicsContained(t *testing.T) {
 	})
 }
 
-// panicking is an observer that panics, or returns no context.
-type panicking struct{}
+// panickingObserver is an observer that panics, or returns no context.
+type panickingObserver struct{}
 
-func (p panicking) observer() *core.Observer {
+func (p panickingObserver) observer() *core.Observer {
 	return &core.Observer{AcquireStart: p.observeAcquireStart, HoldStart: p.observeHoldStart, HoldEnd: p.observeHoldEnd}
 }
 
-func (panicking) observeAcquireStart(context.Context, core.Acquisition) context.Context { return nil }
+func (panickingObserver) observeAcquireStart(context.Context, core.Acquisition) context.Context {
+	return nil
+}
 
-func (panicking) observeHoldStart(context.Context, core.HoldInfo) context.Context { panic("broken") }
+func (panickingObserver) observeHoldStart(context.Context, core.HoldInfo) context.Context {
+	panic("broken")
+}
 
-func (panicking) observeHoldEnd(context.Context, core.HoldResult) { panic("broken") }
+func (panickingObserver) observeHoldEnd(context.Context, core.HoldResult) { panic("broken") }
 
-// ending is the key of a context value: a pointer to the names of the functions of the observer that end their goroutine,
-// as t.FailNow does.
-type ending struct{}
+// endingKey is the key of a context value that points to the names of functions of an observer. These functions end their
+// goroutine, as t.FailNow does.
+type endingKey struct{}
 
 // goroutineEnder returns an observer whose functions end the goroutine if the context asks for that.
 func goroutineEnder() *core.Observer {
 	at := func(ctx context.Context, function string) context.Context {
-		if names, ok := ctx.Value(ending{}).(*string); ok && strings.Contains(*names, function) {
+		if names, ok := ctx.Value(endingKey{}).(*string); ok && strings.Contains(*names, function) {
 			runtime.Goexit()
 		}
 		return ctx
@@ -254,12 +260,12 @@ func goroutineEnder() *core.Observer {
 	}
 }
 
-// An observer that ends its goroutine leaves neither a hold nor a waiter, because no caller could release it.
+// If an observer ends its goroutine, neither a hold nor a waiter is left, because no caller could release the hold.
 func TestObservers_EndOfTheGoroutine(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {
 		var function string
-		ctx := context.WithValue(t.Context(), ending{}, &function)
+		ctx := context.WithValue(t.Context(), endingKey{}, &function)
 		nothing := func(context.Context) error { return nil }
 		for _, name := range []string{"AcquireStart", "AcquireEnd", "HoldStart", "HoldEnd", "Contention"} {
 			var other *core.Hold
@@ -297,7 +303,8 @@ func TestObservers_EndOfTheGoroutine(t *testing.T) {
 	}, core.WithObserver(goroutineEnder()))
 }
 
-// At its first refusal a Redlock may have the lock on other servers.
+// When a Redlock reports its first refusal, it may hold the lock on other servers. If the observer ends the goroutine,
+// these servers are freed, too.
 func TestObservers_EndOfTheGoroutineOfARedlock(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, time.Minute} {
@@ -307,7 +314,7 @@ func TestObservers_EndOfTheGoroutineOfARedlock(t *testing.T) {
 			}
 			function := "Contention"
 			clients := locktest.BehindEach(t, servers, core.WithObserver(goroutineEnder()))
-			ctx := context.WithValue(t.Context(), ending{}, &function)
+			ctx := context.WithValue(t.Context(), endingKey{}, &function)
 			runEnding(func() {
 				t.Error(core.Redlock("k", clients...).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(wait)))
 			})
@@ -396,12 +403,12 @@ func (c *clients) observeClient(locks *core.Client) (closed func()) {
 	}
 }
 
-// careless is an observer whose Client returns no function, or panics.
-type careless struct{ panics bool }
+// carelessObserver is an observer whose Client returns no function, or panics.
+type carelessObserver struct{ panics bool }
 
-func (c careless) observer() *core.Observer { return &core.Observer{Client: c.observeClient} }
+func (c carelessObserver) observer() *core.Observer { return &core.Observer{Client: c.observeClient} }
 
-func (c careless) observeClient(*core.Client) (closed func()) {
+func (c carelessObserver) observeClient(*core.Client) (closed func()) {
 	if c.panics {
 		panic("client")
 	}
@@ -413,7 +420,7 @@ func TestObservers_Client(t *testing.T) {
 	seen := &clients{}
 	var all []string
 	for range 2 {
-		locks, err := core.New(locktest.Nowhere(t), core.WithObserver(careless{true}.observer(), careless{false}.observer(), seen.observer()))
+		locks, err := core.New(locktest.Nowhere(t), core.WithObserver(carelessObserver{true}.observer(), carelessObserver{false}.observer(), seen.observer()))
 		locktest.Must(t, err)
 		all = append(all, locks.ID())
 		defer func() {
@@ -450,7 +457,7 @@ func remaining(t *testing.T, b *locktest.Redis, after time.Duration, end func(h 
 }
 
 // Observers get the time that was left of the lease when a Release, a Leave or a Handover began.
-func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
+func TestHoldResult_Remaining(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*testing.T, *core.Hold) error{
 		"release": func(t *testing.T, h *core.Hold) error { t.Helper(); return h.Release(t.Context()) },
@@ -470,8 +477,8 @@ func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
 	}
 }
 
-// Nothing was left of a lost lease, whether the clock or the release has found the loss.
-func TestHoldResult_NothingIsLeftOfALostLease(t *testing.T) {
+// For a lost hold, observers get no remaining lease, whether the clock or the release has found the loss.
+func TestHoldResult_RemainingOfALostHold(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(b *locktest.Redis){
 		"its time has expired": func(*locktest.Redis) { locktest.Pass(2 * time.Minute) },

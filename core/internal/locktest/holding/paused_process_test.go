@@ -14,8 +14,8 @@ import (
 )
 
 // TestHold_PausedProcess stops a busy holder in another process until its lease has expired and another client has the
-// lock. When the process goes on, its context says at once that the lock is lost, so only the step that was under way
-// is late. The release returns ErrLost and does not touch the lock of the new holder.
+// lock. When the process goes on, its context reports the loss at once, so only the step that was under way is late.
+// The release returns ErrLost and does not touch the lock of the new holder.
 func TestHold_PausedProcess(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A command without an answer may land at any time and raise the TTL again. While it can, a refresh lowers neither
-// the TTL nor the deadline of the holder.
-func TestRefresh_LowersNothingWhileACommandMayStillLand(t *testing.T) {
+// A command without an answer may land late and raise the TTL again. Until it can no longer land, a refresh lowers
+// neither the TTL nor the deadline of the holder.
+func TestRefresh_AfterAnUnansweredReentry(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const lease, lower = time.Hour, time.Minute
@@ -79,8 +79,8 @@ func wantNoSecond(b *locktest.Redis, key string, holders ...context.Context) {
 	locktest.MustRelease(b.T, second)
 }
 
-// The reply of a renewal that raised the TTL arrives during a refresh that lowers it. After the refresh the renewal
-// does not count.
+// The reply to a renewal, which raised the TTL, arrives during a refresh that lowers the TTL. The deadline of the
+// holder follows the refresh.
 func TestRefresh_LowersUnderARenewalOnItsWay(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -120,7 +120,7 @@ func TestRefresh_UnderARenewalWithoutAnswer(t *testing.T) {
 
 // The first command of a lowering refresh is stuck, and the second is answered. If the TTL is raised then, the stuck
 // command may still lower it, and the contexts of the hold end in time.
-func TestRefresh_StuckSendLandsAfterTheTTLWasRaised(t *testing.T) {
+func TestRefresh_StuckCommandLandsLate(t *testing.T) {
 	t.Parallel()
 	const lowered = 500 * time.Millisecond
 	for name, raise := range map[string]func(t *testing.T, ctx context.Context, lock core.Lock, hold *core.Hold) context.Context{
@@ -160,7 +160,7 @@ func TestRefresh_StuckSendLandsAfterTheTTLWasRaised(t *testing.T) {
 	}
 }
 
-// If the new lease ends before its command reaches Redis, the lock is lost, and free.
+// If the new lease is so short that it ends before the command reaches Redis, the lock is lost and freed.
 func TestRefresh_ShorterThanItsWay(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -206,7 +206,7 @@ func TestRefresh_MakesAWatchdogAFixedLease(t *testing.T) {
 }
 
 // The watchdog stops renewing every key of a MultiLock, not only the first.
-func TestRefresh_OfAMultiLockStopsEveryRenewal(t *testing.T) {
+func TestRefresh_OfAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		ctx, hold := locktest.MustAcquire(t, t.Context(), b.Locks().MultiLock("a", "b", "c"))
@@ -217,7 +217,7 @@ func TestRefresh_OfAMultiLockStopsEveryRenewal(t *testing.T) {
 	})
 }
 
-func TestRefresh_OfAnInnerHoldNeverLowersTheOuterLease(t *testing.T) {
+func TestRefresh_OfAnInnerHold(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		l := b.Locks().Lock("k")

@@ -10,8 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The first execution of a release answers that another client has the lock. That is a loss, however long the reply
-// takes.
+// If the reply to a release says that another client has the lock, the lock was lost, however late the reply arrives.
 func TestRelease_OfAStolenLockIsALoss(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
@@ -87,8 +86,8 @@ func TestRelease_Unanswered(t *testing.T) {
 	}
 }
 
-// endlessEntry starts a re-entry without a wait time while Redis refuses all commands. It keeps other operations on
-// the hold waiting until Redis answers or until cancel, at most for a minute.
+// endlessEntry starts a re-entry without a wait time while Redis refuses all commands. Other operations on the hold
+// wait for the re-entry until Redis answers or until cancel, at most for a minute.
 func endlessEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock core.Lock) (refused *faultproxy.Rule, got <-chan locktest.Outcome, cancel func()) {
 	t.Helper()
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -101,8 +100,8 @@ func endlessEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lo
 	return refused, got, cancel
 }
 
-// A release waits for its turn as long as it would wait for an answer. Then it goes on in the background, whether the
-// re-entry before it succeeds or not.
+// A release waits for an earlier operation no longer than for an answer. Then the release goes on in the background,
+// whether the re-entry before it succeeds or not.
 func TestRelease_BehindAnEndlessReentry(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond

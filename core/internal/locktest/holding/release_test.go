@@ -14,7 +14,7 @@ import (
 
 // A release without an answer goes on until the end of the longest lease that the client has asked for, because Redis
 // may have this lease.
-func TestRelease_UnansweredGoesOnForTheLongestLease(t *testing.T) {
+func TestRelease_UnansweredAfterALongerLease(t *testing.T) {
 	t.Parallel()
 	for name, unanswered := range map[string]func(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *core.Hold{
 		"refresh that was to lower it": func(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *core.Hold {

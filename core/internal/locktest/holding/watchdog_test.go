@@ -143,8 +143,8 @@ func TestWatchdog_TakesTheConfiguredLease(t *testing.T) {
 	})
 }
 
-// A key that is overwritten ends its hold, but not the holds that the same script renews.
-func TestWatchdog_OverwrittenKeyEndsOnlyItsHold(t *testing.T) {
+// If a key is overwritten, its hold is lost. The other holds that the same script renews are not lost.
+func TestWatchdog_OverwrittenKey(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()

@@ -94,8 +94,8 @@ func TestEvict_OnlyFromAHolder(t *testing.T) {
 	})
 }
 
-// If a lock has several holders, only the given holders lose it: readers, readers inside a writer, permits, and
-// holders beyond the number that an entry lists.
+// If a lock has several holders, only the given holders lose it. The holders are readers, a writer that also reads,
+// permits, or more holders than an entry lists.
 func TestEvict_OtherHoldersKeepTheLock(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -200,8 +200,8 @@ func TestEvict_OfSomethingElse(t *testing.T) {
 	})
 }
 
-// After all holders have lost a lock, the same keys are left as after Redisson's forceUnlock: timeout keys of readers
-// are gone, and permits are free again.
+// After the eviction of all holders, the same keys are left as after Redisson's forceUnlock. The timeout keys of
+// readers are gone, and permits are free again.
 func TestEvict_LeavesNothing(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

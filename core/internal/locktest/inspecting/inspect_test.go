@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// An entry has the kind, the holder and the lease of a lock. The kind follows from the layout; kinds with the same
+// An entry has the kind, the holder and the lease of a lock. The kind follows from the layout, so kinds with the same
 // layout share one name.
 func TestInspect_KindAndHolder(t *testing.T) {
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestInspect_KindAndHolder(t *testing.T) {
 	})
 }
 
-// A lock that was released, or never existed, has no kind. It is not an error.
+// The entry of a lock that was released, or never existed, has no kind. Inspect returns no error.
 func TestInspect_Nothing(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {

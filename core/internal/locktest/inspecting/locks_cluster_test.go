@@ -77,7 +77,7 @@ func TestEvict_InACluster(t *testing.T) {
 }
 
 // While a slot moves, locks are listed, inspected and freed on the node that has them.
-func TestLocks_SlotOnTheMove(t *testing.T) {
+func TestLocks_SlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	locks, rdb := locktest.ClusterClient(t, cluster), cluster.Client()

@@ -106,7 +106,7 @@ func TestLocks_PrefixIsNotAPattern(t *testing.T) {
 	})
 }
 
-// A page looks at a bounded number of keys. All pages together have every lock that exists throughout, although other
+// A page looks at a bounded number of keys. All pages together list every lock that exists throughout, although other
 // keys come and go. The embedded Redis returns all keys at once.
 func TestLocks_PagesAreBounded(t *testing.T) {
 	t.Parallel()

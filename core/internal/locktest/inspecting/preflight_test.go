@@ -247,8 +247,8 @@ func TestClient_Preflight_Info(t *testing.T) {
 	}
 }
 
-// An endpoint sends each command to the server of its first key. A MultiLock and a Lock of another client could then
-// hold the same key, and no answer shows it. The report does.
+// An endpoint sends each command to the server of its first key. So a MultiLock and a Lock of another client could hold
+// the same key, and no answer of Redis would show it. The report warns of this.
 func TestClient_Preflight_Proxy(t *testing.T) {
 	t.Parallel()
 	locks := locktest.NewClient(t, byFirstKey(t), locktest.Patient)

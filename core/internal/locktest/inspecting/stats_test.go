@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The oldest hold is the hold of any key that was acquired first and has not ended. Its release makes the next hold
-// the oldest.
+// OldestHold is the age of the hold that was acquired first, of those that have not ended. After the release of that
+// hold, the next one is the oldest.
 func TestStats_OldestHold(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

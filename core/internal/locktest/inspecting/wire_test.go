@@ -56,7 +56,7 @@ func TestWire_SingleServer(t *testing.T) {
 }
 
 // A client with only the rights that locks need gets no warnings about rights that matter in a Cluster only.
-func TestWire_SingleServerWithoutTheRightToAsk(t *testing.T) {
+func TestWire_SingleServerWithoutRights(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
 	locktest.Must(t, srv.Client().Do(t.Context(), "acl", "setuser", "shop", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())

@@ -18,21 +18,21 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// costed is a kind whose commands are counted.
-type costed struct {
+// countedKind is a kind whose commands are counted.
+type countedKind struct {
 	constructor string
 	of          func(*core.Client) core.Lock
 	blocking    func(*core.Client) core.Lock
 }
 
 // excludingItself returns a kind whose holder excludes other callers of the same kind.
-func excludingItself(constructor string, of func(*core.Client) core.Lock) costed {
-	return costed{constructor, of, of}
+func excludingItself(constructor string, of func(*core.Client) core.Lock) countedKind {
+	return countedKind{constructor, of, of}
 }
 
-func costs() []costed {
+func costs() []countedKind {
 	write := func(c *core.Client) core.Lock { return c.WriteLock("k") }
-	return []costed{
+	return []countedKind{
 		excludingItself("Lock", func(c *core.Client) core.Lock { return c.Lock("k") }),
 		excludingItself("MultiLock", func(c *core.Client) core.Lock { return c.MultiLock("k", "l", "m") }),
 		excludingItself("FencedLock", func(c *core.Client) core.Lock { return c.FencedLock("k") }),
@@ -71,8 +71,8 @@ func TestKinds_Commands(t *testing.T) {
 	}
 }
 
-// The table is true on a real server, too. A slow client attempts more often, never less often, so only one round of
-// several has to match the table.
+// The table is true on a real server, too. A slow client attempts more often than the table says, never less often. So
+// only one round of several has to match the table.
 func TestKinds_CommandsOnAServer(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../../examples/choosing/README.md")
@@ -243,7 +243,7 @@ func TestCountDownLatch_CommandsOfAHundredWaiters(t *testing.T) {
 	})
 }
 
-// Thousands of readers or permits are renewed by one command per hundred, and have no goroutine each.
+// One command renews a hundred readers or permits, and no holder has a separate goroutine.
 func TestKinds_ThousandsOfHolders(t *testing.T) {
 	t.Parallel()
 	const n, atOnce = 2_000, 50

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// countSort is a kind without holds: a semaphore of one permit, and a latch.
+// countSort is a kind without holders: a semaphore with one permit and without leases, or a latch.
 type countSort struct {
 	scripts     string
 	free, taken string // the value of its key
@@ -75,8 +75,8 @@ func wantCountSet(b *locktest.Redis, when, count string) {
 	}
 }
 
-// A caller that takes a permit, or waits for a latch, leaves before it has an answer. It returns at once, and takes
-// nothing, even after its command has landed.
+// The wait of a caller for a permit or a latch ends before Redis answers. The call returns at once and takes nothing,
+// even after its command has landed.
 func TestCounts_LeftBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Millisecond
@@ -128,7 +128,7 @@ func TestCounts_ErrorReplies(t *testing.T) {
 	})
 }
 
-// Redis falls silent under a waiter, which fails in time.
+// Redis falls silent while a caller waits. The caller gets an error in time.
 func TestCounts_SilentRedis(t *testing.T) {
 	t.Parallel()
 	eachCount(t, func(t *testing.T, s countSort, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy) {

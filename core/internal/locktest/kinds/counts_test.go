@@ -15,7 +15,7 @@ import (
 
 func notANumber(b *locktest.Redis) { b.Set(context.Background(), "pool", "many", 0) }
 
-// A question about a key without a number is an error that says so.
+// If the key does not contain a number, an operation returns an error that says so.
 func TestCounts_NotANumber(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -85,8 +85,8 @@ func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 	})
 }
 
-// Every acquisition sets the number with which a semaphore was made, so another number would not last. Methods that
-// set a number are refused without a command.
+// Every acquisition sets the number of permits that was passed to Semaphore, so another number would not last. Methods
+// that set a number return an error and send no command.
 func TestPermitSemaphore_NumberSetTwice(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -108,8 +108,8 @@ func TestPermitSemaphore_NumberSetTwice(t *testing.T) {
 	})
 }
 
-// A change whose result Redisson cannot represent is refused: the count stays as it was, no message is sent, and
-// nothing is recorded. The same is true if the first reply is lost.
+// A change whose result Redisson cannot represent is refused, even if the first reply is lost. The count stays as it
+// was, no message is sent, and nothing is recorded.
 func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 	t.Parallel()
 	plain := func(n int) func(context.Context, *core.Client) error {
@@ -170,8 +170,8 @@ func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 	}
 }
 
-// A semaphore without a number has no permits. The error of a waiter says so, however the wait ends. It does not if
-// all permits are only taken.
+// A semaphore whose number was never set has no permits. The error of a waiter says so, however the wait ends. If all
+// permits are taken, the error does not say so.
 func TestPermitSemaphore_NumberNeverSet(t *testing.T) {
 	t.Parallel()
 	const want = "it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one"

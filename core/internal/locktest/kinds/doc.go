@@ -15,7 +15,7 @@
 //	[Client.ReadLock] has any number of readers                     | TestReadWrite_ReadersOfOneClient, TestReadWrite_WithRedisson
 //	[Client.Semaphore] has as many holders as permits               | TestPermitSemaphore_Wire, TestPermitSemaphore_SharedWithRedisson
 //	[Client.PlainSemaphore] and [Client.CountDownLatch] are numbers | TestSemaphore_Wire, TestCountDownLatch_Wire
-//	[Redlock] is one lock on several independent servers            | TestRedlock_IsHeldOnAllServersAndFreedOnAll, TestRedlock_AMinorityMayBeDead
+//	[Redlock] is one lock on several independent servers            | TestRedlock_AllServers, TestRedlock_AMinorityMayBeDead
 //	a count would become too large for Redisson                     | TestCounts_BeyondRangeChangesNothing
 //	every name is used for one kind of lock                         | TestKinds_OneNameIsForOneKind, TestKinds_OneForEachName
 package kinds

@@ -75,9 +75,9 @@ func TestFair_RareCallersBehindAHangingThread(t *testing.T) {
 	}
 }
 
-// A thread of Redisson that waits for a long time counts as missing from the start of its turn, not from an earlier
+// A waiting thread of Redisson that does not attempt counts as missing from the start of its turn, not from an earlier
 // time at which the lock was free for another waiter.
-func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
+func TestFair_RedissonThatWaitsLong(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		b.Take("k", locktest.Stranger, time.Hour)
@@ -108,7 +108,7 @@ func TestFair_RedissonThatWaitsLongHasItsTurn(t *testing.T) {
 	})
 }
 
-// A process with hundreds of waiters has died.
+// After a process with hundreds of waiters has died, the next waiter gets the lock soon.
 func TestFair_ManyDeadHeads(t *testing.T) {
 	t.Parallel()
 	const dead = 250
@@ -208,8 +208,8 @@ func wantRefused(t *testing.T, locks *core.Client, key string) {
 	locktest.WantErr(t, err, core.ErrNotAcquired)
 }
 
-// Waiters have died, and no client waits behind them. Callers come now and then, with one attempt or a short wait. The
-// third of them gets the lock at the latest, although no client attempted in between.
+// Waiters have died, and no client waits behind them. Callers come now and then, with one attempt or a short wait. At
+// the latest the third caller gets the lock, although no client attempted in between.
 func TestFair_DeadHeadsAndRareCallers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ wait, every time.Duration }{
@@ -251,10 +251,10 @@ func TestFair_DeadHeadsAndRareCallers(t *testing.T) {
 	}
 }
 
-// A head was notified, and then nothing arrives at Redis for a long time, as if the server was stopped or replaced.
-// The first caller that attempts afterwards does not take the head for dead. The next caller does so only after the
-// head had time to attempt.
-func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
+// A head was notified, and then no command reaches Redis for a long time, as if the server was stopped or replaced. The
+// first caller that attempts afterwards does not treat the head as dead. The next caller does so only after the head
+// had time to attempt.
+func TestFair_StallOfTheServer(t *testing.T) {
 	t.Parallel()
 	for _, stalls := range []time.Duration{1600 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
 		locktest.ParallelBubble(t, fmt.Sprint(stalls), func(t *testing.T, b *locktest.Redis) {
@@ -289,7 +289,7 @@ func TestFair_NoWaiterIsDroppedForAStall(t *testing.T) {
 
 // A waiter without channels attempts only every 0.5 s. Callers with one attempt do not pass it over, however often
 // they come.
-func TestFair_HeadThatPollsRarelyKeepsItsPlace(t *testing.T) {
+func TestFair_HeadThatPollsRarely(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{100 * time.Millisecond, 2 * time.Second} {
 		locktest.ParallelBubble(t, fmt.Sprint(every), func(t *testing.T, b *locktest.Redis) {
@@ -318,9 +318,9 @@ func TestFair_HeadThatPollsRarelyKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// A thread of Redisson waits, has the lock, and waits again under the same name. Callers with one attempt come at the
-// start of its turn, before or after it listens, and find the lock free each time. Earlier absences of the thread do
-// not count.
+// A thread of Redisson waits, gets the lock, and waits again with the same field. Whether it listens or not, a caller
+// with one attempt comes at the start of each of its turns and finds the lock free. The thread keeps its place, because
+// its earlier absences do not count.
 func TestFair_BusyRedissonAndRareCallers(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{0, time.Second, 2 * time.Second, 20 * time.Second} {
@@ -368,7 +368,7 @@ func TestFair_NotesFromTheFuture(t *testing.T) {
 	})
 }
 
-// Only waiters in the queue have notes. A waiter that has left has no note, however it left.
+// Only waiters in the queue have notes. When a waiter leaves the queue, in whatever way, its note is removed.
 func TestFair_NoNotesOfWaitersThatLeft(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

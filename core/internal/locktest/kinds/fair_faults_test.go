@@ -18,8 +18,8 @@ import (
 // stall is the longest time for which a fair lock may stay free, whichever waiters have died.
 const stall = 2 * time.Second
 
-// The waiters ahead in the queue are dead: 1 or 12 of them, of this library, of Redisson, or of both. When the lock is
-// released or has expired, the first waiter that is alive gets it within the time stall.
+// The first 1 or 12 waiters in the queue are dead. They are of this library, of Redisson, or of both. When the lock is
+// released or has expired, the first waiter that is alive gets the lock within the time stall.
 func TestFair_DeadHeads(t *testing.T) {
 	t.Parallel()
 	dead := map[string]func(b *locktest.Redis, n int){
@@ -99,8 +99,8 @@ func TestFair_DeadHeads(t *testing.T) {
 	}
 }
 
-// A thread of Redisson that listens, and has missed its message, is notified again. A thread that does not attempt
-// within half a minute is dropped.
+// A thread of Redisson that listens but does not attempt is notified again. If it does not attempt within half a
+// minute, it is dropped.
 func TestFair_RedissonThatDoesNotTakeItsTurn(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -173,7 +173,8 @@ func TestFair_NoWaiterSpinsBehindADeadHead(t *testing.T) {
 	})
 }
 
-// The only attempt reaches Redis after its caller has given up. The place that it takes is cleared up.
+// The only attempt reaches Redis after its caller has given up. The client clears up the place in the queue that the
+// attempt takes.
 func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, free := range []bool{true, false} {
@@ -223,7 +224,7 @@ func TestFair_LateLandingWhileItWaits(t *testing.T) {
 	})
 }
 
-// All keys are deleted under the waiters. They take new places.
+// All keys are deleted while callers wait. The waiters take new places in the queue.
 func TestFair_Flush(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -299,8 +300,8 @@ func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 	})
 }
 
-// Clients are killed at random, some while they hold the lock, beside threads of Redisson, some of which are killed
-// too. The lock is never free for a long time, and nothing is left at the end.
+// Clients of this library and threads of Redisson are killed at random, some while they hold the lock. The lock is
+// never free for a long time, and nothing is left at the end.
 func TestFair_RandomKills(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(thorough.Or(3, 1)) {
@@ -387,7 +388,7 @@ func TestFair_RandomKills(t *testing.T) {
 	}
 }
 
-// A thread of Redisson that returns again and again is not taken for dead, even if its notes say so.
+// A thread of Redisson that returns again and again is not treated as dead, even if its notes say so.
 func TestFair_BusyRedissonKeepsItsTurns(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -254,7 +254,7 @@ func TestFair_ForceRelease(t *testing.T) {
 	})
 }
 
-// Waiters in Redis count for the limits of this process.
+// Waiters for a fair lock count for the limits of their client, although their queue is in Redis.
 func TestFair_TooManyWaiters(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -273,10 +273,10 @@ func TestFair_TooManyWaiters(t *testing.T) {
 	})
 }
 
-// A thousand waiters that leave at once leave nothing behind, with few commands. The embedded Redis runs in a bubble,
-// because each attempt takes a millisecond, and each waiter attempts every 1.25 s. On a busy machine not all of them
-// would get into the queue.
-func TestFair_AThousandGiveUpAtOnce(t *testing.T) {
+// A thousand waiters that leave at once leave nothing behind, with few commands. The embedded Redis runs in a bubble.
+// Each attempt takes it a millisecond, and each waiter attempts every 1.25 s. So in real time not all waiters would get
+// into the queue on a busy machine.
+func TestFair_ThousandGiveUp(t *testing.T) {
 	t.Parallel()
 	giveUp := func(t *testing.T, b *locktest.Redis, callers int) {
 		t.Helper()

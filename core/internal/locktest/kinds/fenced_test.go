@@ -47,7 +47,7 @@ func TestFenced_TokensRise(t *testing.T) {
 	})
 }
 
-// A re-entry has the token of its hold, because it is the same holder.
+// A re-entry has the token of the hold that it re-enters.
 func TestFenced_ReentryHasTheTokenOfItsHold(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -194,7 +194,7 @@ func TestWithToken_OfAReentry(t *testing.T) {
 	}
 }
 
-// A lock that a MultiLock has taken has no token either.
+// A key that a MultiLock has taken has no token, so a re-entry WithToken is refused.
 func TestWithToken_OfAReentryOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

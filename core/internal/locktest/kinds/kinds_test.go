@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// While a client holds a name, or waits for it, the name has one kind. Another kind is refused before Redis is asked.
+// While a client holds a lock or waits for it, its name belongs to one kind. An acquisition of another kind is refused
+// before Redis is asked.
 func TestKinds_OneForEachName(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(locks *core.Client) error{
@@ -44,7 +45,7 @@ func TestKinds_OneForEachName(t *testing.T) {
 	}
 }
 
-// The same is true for one of several keys.
+// A MultiLock is refused if the client holds one of its keys as another kind.
 func TestKinds_OneForEachNameOfAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -112,8 +113,8 @@ func TestKinds_OneNameIsForOneKind(t *testing.T) {
 	locktest.MustRelease(t, hold)
 }
 
-// If a context holds one of several names as another kind, a MultiLock cannot re-enter it and takes nothing.
-func TestKinds_OneForEachNameThatAMultiLockReenters(t *testing.T) {
+// If a context holds one of the keys of a MultiLock as another kind, the MultiLock is refused and takes nothing.
+func TestKinds_ReentryByAMultiLock(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, sent := b.Counted()

@@ -81,7 +81,8 @@ func TestMultiLock_AllOrNothing(t *testing.T) {
 	}
 }
 
-// A slow Redis has refused the keys together. The wait ends while the client attempts them one by one.
+// Redis answers slowly, so the wait ends during an attempt. The error is only ErrNotAcquired, because an earlier
+// attempt found a key taken.
 func TestMultiLock_WaitEndsDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -98,7 +99,7 @@ func TestMultiLock_WaitEndsDuringAnAttempt(t *testing.T) {
 	})
 }
 
-func TestMultiLock_WaitsInTheQueueAndIsWoken(t *testing.T) {
+func TestMultiLock_WaitsInTheQueue(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -382,9 +383,9 @@ func TestMultiLock_RollBackEndsInTime(t *testing.T) {
 	})
 }
 
-// If the re-entry of one key fails, the re-entries of the other keys are taken back. If such a re-entry has become
-// the last hold of its key, the key is freed.
-func TestMultiLock_TakesBackItsReentries(t *testing.T) {
+// If the re-entry of one key fails, the client undoes the re-entries of the other keys. If the outer hold of another
+// key was released before, undoing its re-entry frees the key.
+func TestMultiLock_UndoesItsReentries(t *testing.T) {
 	t.Parallel()
 	for name, outerReleased := range map[string]bool{"outer held": false, "outer released": true} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {

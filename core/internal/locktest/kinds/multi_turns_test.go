@@ -13,9 +13,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Callers of single keys keep both keys busy nearly all the time, in the same client or in others, with short or long
-// turns. A waiter for both keys gets its turn after a number of their turns that does not depend on the number of
-// callers.
+// Callers of single keys, in the same client or in others, keep both keys busy nearly all the time. A waiter for both
+// keys gets its turn after a bounded number of turns of these callers, however many callers there are and however long
+// their turns are.
 func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 	t.Parallel()
 	const rounds = 10
@@ -159,7 +159,8 @@ func (w slowWay) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // The two libraries do not block each other on a real server either. With three callers on each side, a thread of
-// Redisson has its first key nearly all the time. Only a lasting conflict differs from a slow machine.
+// Redisson has its first key nearly all the time. The bound is wide, because only a lasting conflict can be
+// distinguished from a slow machine.
 func TestMultiLock_BesideRedissonMultiLocksOnAServer(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)

@@ -49,7 +49,7 @@ func TestMultiLock_NoWaitIsOneScript(t *testing.T) {
 }
 
 // A waiter for a and b does not block callers of a while b is taken.
-func TestMultiLock_WaiterLetsCallersOfFreeKeysGo(t *testing.T) {
+func TestMultiLock_CallersOfFreeKeys(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -20,8 +20,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// register records the holders of a read-write lock, and checks that a writer is never beside another holder whose
-// context is alive.
+// register records the holders of a read-write lock. It checks that while the context of a writer is alive, no other
+// holder has a context that is alive.
 type register struct {
 	t *testing.T
 

@@ -37,8 +37,8 @@ func TestReadWriteFault_GhostReader(t *testing.T) {
 	locktest.WithinASecond(t, "nothing left", func() bool { return len(r.Client.Keys(t.Context(), "*").Val()) == 0 })
 }
 
-// The abandoned attempt of a writer lands late, alone or when another caller has the lock, and so does the attempt of
-// a reader inside a writer.
+// The abandoned attempt of a writer lands late, when the lock is free or another caller has it. So does the abandoned
+// attempt of a writer to read.
 func TestReadWriteFault_GhostWriter(t *testing.T) {
 	t.Parallel()
 	for _, inside := range []bool{false, true} {

@@ -23,8 +23,9 @@ func wantFreeWithin(b *locktest.Redis, key string, limit time.Duration) {
 	b.WantNothing()
 }
 
-// A reader inside a writer makes the lock last longer, but not the lease of the writer. When this lease has expired
-// and the reader has released, before or after, the lock is free.
+// A writer that also reads has two leases. The lease of the inner reader may extend the TTL of the lock, but not the
+// lease of the writer. When the lease of the writer has expired and the inner reader has released, in either order, the
+// lock is free.
 func TestReadWrite_InnerReaderDoesNotProlongTheWriter(t *testing.T) {
 	t.Parallel()
 	const lease = 2 * time.Second
@@ -56,9 +57,9 @@ func TestReadWrite_InnerReaderDoesNotProlongTheWriter(t *testing.T) {
 	}
 }
 
-// When the lease of a writer expires while a reader inside it goes on, the lock belongs to the reader: other readers
+// When the lease of a writer expires before the lease of its inner reader, the lock becomes a read lock. Other readers
 // of both libraries get it, and writers do not.
-func TestReadWrite_InnerReaderGoesOnAfterTheWritersLease(t *testing.T) {
+func TestReadWrite_InnerReaderOutlivesTheWriter(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		java, locks, others := b.NewReadWriteThread("57"), b.Locks(), b.Locks()
@@ -93,8 +94,8 @@ func TestReadWrite_InnerReaderGoesOnAfterTheWritersLease(t *testing.T) {
 	})
 }
 
-// The marker that a writer leaves lasts as long as requested, although readers inside the writer last longer.
-func TestReadWrite_LeaveWithAReaderInside(t *testing.T) {
+// The marker that a writer leaves lasts as long as requested, although an inner reader has a longer lease.
+func TestReadWrite_LeaveWithAnInnerReader(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -113,8 +114,8 @@ func TestReadWrite_LeaveWithAReaderInside(t *testing.T) {
 	})
 }
 
-// Only renewals and refreshes of the writer change its lease. Operations of readers inside it do not.
-func TestReadWrite_WriterWithAReaderInsideIsRenewed(t *testing.T) {
+// Only renewals and refreshes of the writer change its lease. Operations of inner readers do not.
+func TestReadWrite_RenewalWithAnInnerReader(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -147,8 +148,8 @@ func TestReadWrite_WriterWithAReaderInsideIsRenewed(t *testing.T) {
 	})
 }
 
-// A waiter of Redisson has seen that the lock lasts as long as the reader inside the writer. It is notified when the
-// reader has released.
+// A waiter of Redisson may have seen the TTL that an inner reader has set. The release of the reader shortens the TTL
+// and notifies the waiter.
 func TestReadWrite_InnerReaderNotifiesRedisson(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -164,7 +165,7 @@ func TestReadWrite_InnerReaderNotifiesRedisson(t *testing.T) {
 	})
 }
 
-// A caller that reads under a lost writer gets ErrLost, not ErrNotAcquired.
+// A writer that has lost its lock and wants to read gets ErrLost, not ErrNotAcquired.
 func TestReadWrite_InnerReaderOfALostWriter(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, time.Minute} {
@@ -183,7 +184,8 @@ func TestReadWrite_InnerReaderOfALostWriter(t *testing.T) {
 	}
 }
 
-// A reader whose writer is released while its command is under way gets an error that is not a loss.
+// If a writer releases while its acquisition of the read lock is under way, the acquisition returns ErrNotHeld, not
+// ErrLost.
 func TestReadWrite_InnerReaderOfAReleasedWriter(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

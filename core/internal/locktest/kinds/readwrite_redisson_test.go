@@ -90,8 +90,8 @@ func TestReadWrite_RedissonSeesOurLeases(t *testing.T) {
 	})
 }
 
-// A reader that has crashed does not exclude writers of either library for longer than its lease, although others
-// have used the lock since. A crashed reader of this library does not even if the hash lasts.
+// A reader that has crashed does not exclude writers of either library for longer than its lease, although other
+// readers have used the lock since. For a crashed reader of this library this is true even if the hash lasts longer.
 func TestReadWrite_CrashedReader(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -120,9 +120,9 @@ func TestReadWrite_CrashedReader(t *testing.T) {
 	})
 }
 
-// Redisson 3.44 to 4.3 renews the timeout keys of only the first of several read locks of one client, and the hash of
-// all. So a reader of Redisson without timeout keys may be alive. It excludes writers while the hash lasts, and for
-// half a minute at most after the readers of this library have released.
+// Redisson 3.44 to 4.3 renews the hashes of all read locks of a client, but the timeout keys of only the first. So a
+// reader of Redisson without timeout keys may be alive. It excludes writers while the hash exists. After the readers of
+// this library have released, this is at most half a minute.
 func TestReadWrite_RedissonWithoutItsTimeoutKeys(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -193,8 +193,8 @@ func TestReadWrite_Downgrade(t *testing.T) {
 	})
 }
 
-// An inner read lock never shortens the lease of the write lock, nor the other way round, and both are renewed.
-func TestReadWrite_InnerReaderAndWriterHaveSeparateLeases(t *testing.T) {
+// Neither an inner read lock nor its write lock shortens the lease of the other, and both are renewed.
+func TestReadWrite_LeasesOfWriterAndInnerReader(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()

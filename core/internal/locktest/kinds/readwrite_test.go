@@ -129,7 +129,8 @@ func TestReadWrite_RefreshAndLeave(t *testing.T) {
 	})
 }
 
-// A reader whose timeout key is gone has lost its lock, because a client that has seen that may have taken the lock.
+// A reader whose timeout key is gone has lost its lock, because another client may have seen that the key is missing
+// and taken the lock.
 func TestReadWrite_DeletedTimeoutKeyIsALoss(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -43,7 +43,7 @@ func contenders(t *testing.T, servers []*locktest.Redis, n int) []*contender {
 	return all
 }
 
-// contend runs callers of every process that take the lock again and again for a time.
+// contend runs callers in every process, which take the lock again and again for some time.
 func contend(t *testing.T, all []*contender, callers int, lasts time.Duration, work func(ctx context.Context), opts ...core.AcquireOption) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), lasts)

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The hold lasts as long as a majority of its leases, which each client renews on its server.
+// Each client renews the lease on its server. The hold is lost when fewer leases than a majority are left.
 func TestRedlock_IsLostWithItsMajority(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 5, func(t *testing.T, servers []*locktest.Redis) {
@@ -231,7 +231,8 @@ func TestRedlock_LeavesInAnyOrder(t *testing.T) {
 	})
 }
 
-// The client of one server is closed. Its part of the hold ends, and the others go on.
+// One client of a Redlock is closed, and its server no longer counts for the hold. The hold goes on while a majority
+// counts.
 func TestRedlock_OneClientIsClosed(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-func TestRedlock_IsHeldOnAllServersAndFreedOnAll(t *testing.T) {
+func TestRedlock_AllServers(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 3, 4, 5} {
 		locktest.BubbleOf(t, n, func(t *testing.T, servers []*locktest.Redis) {
@@ -106,7 +106,8 @@ func TestRedlock_AWaitLongerThanTheLease(t *testing.T) {
 	}
 }
 
-// Two of five servers may be dead. That costs one timeout, and nothing once it is known.
+// Two of five servers may be dead. They delay the first acquisition by at most one timeout, and later acquisitions not
+// at all.
 func TestRedlock_AMinorityMayBeDead(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]func(*locktest.Redis){
@@ -220,7 +221,7 @@ func TestRedlock_StrangersOnAMinority(t *testing.T) {
 	})
 }
 
-// A waiter is woken by the release of another process, at once.
+// The release of another process wakes a waiter at once.
 func TestRedlock_WaiterIsWoken(t *testing.T) {
 	t.Parallel()
 	for _, same := range []bool{false, true} {
@@ -249,7 +250,7 @@ func TestRedlock_WaiterIsWoken(t *testing.T) {
 }
 
 // A caller waits for another holder on one server only while other servers are taken, too.
-func TestRedlock_WaitsOnlyWhileOtherServersAreTaken(t *testing.T) {
+func TestRedlock_OneServerIsTaken(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {
 		for _, s := range servers {
@@ -319,7 +320,7 @@ func TestRedlock_FailedRoundLeavesNothing(t *testing.T) {
 	})
 }
 
-// If servers answer slowly, less of the lease is left, or too little.
+// If servers answer slowly, less of the lease is left. If too little is left, the acquisition fails.
 func TestRedlock_SlowServersCostValidity(t *testing.T) {
 	t.Parallel()
 	locktest.BubbleOf(t, 3, func(t *testing.T, servers []*locktest.Redis) {

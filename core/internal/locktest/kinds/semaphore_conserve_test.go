@@ -28,7 +28,7 @@ func TestPermitSemaphore_Conservation(t *testing.T) {
 	conserve(t, locktest.Real(t), 1, 8, acquisitions, 5)
 }
 
-// The number of permits is exact in many short runs in a bubble. There no subscription is cut, because go-redis
+// The number of permits is exact in many short runs in a bubble. These runs cut no subscription, because go-redis
 // subscribes again under a mutex, which stops the time of a bubble.
 func TestPermitSemaphore_ConservationProperty(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The permit of a process that has died is free at the end of its lease. A waiter of this library gets it, and so does
-// a waiter of Redisson, which attempts at the deadline that it saw.
+// The permit of a process that has died becomes free at the end of its lease. A waiter of this library gets the permit.
+// So does a waiter of Redisson, which attempts at the deadline that it saw.
 func TestPermitSemaphore_CrashedHolder(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
@@ -188,8 +188,8 @@ func TestSemaphore_LandsLate(t *testing.T) {
 	}
 }
 
-// An operation that was sent again and was answered is executed once. It does not matter how late its first command
-// lands, and what happened before that.
+// An operation that was sent again and was answered is executed once, however late its first command lands and whatever
+// happens before that.
 func TestSemaphore_FirstSendLandsLate(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
@@ -223,8 +223,8 @@ func warmScript(t *testing.T, b locktest.Permits, name string) {
 	locktest.Must(t, b.ScriptLoad(t.Context(), locktest.ScriptSources(t)[name]).Err())
 }
 
-// While Redis is silent, callers neither learn that the permits are taken, although others of this client hold some,
-// nor that a release has succeeded. Released permits are free once Redis answers again, and only once.
+// While Redis is silent, no error says that the permits are taken, although callers of this client hold some, and no
+// release returns nil. When Redis answers again, each release is executed exactly once.
 func TestSemaphores_Outage(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, bed *locktest.Redis) {
@@ -251,8 +251,7 @@ func TestSemaphores_Outage(t *testing.T) {
 	})
 }
 
-// Messages of other clients do not make holders ask Redis: a release costs one script, however many holders there
-// are.
+// Messages of other clients do not make holders ask Redis. A release costs one script, however many holders there are.
 func TestPermitSemaphore_MessagesCauseNoQuestions(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -38,8 +38,8 @@ func TestPermitSemaphore_ReleasePermitInTheBackground(t *testing.T) {
 	})
 }
 
-// An operation in the background ends when it finds the count set already. It does not set the count again if a
-// client deletes it later.
+// An operation in the background ends when it finds the count set already. If a client deletes the count later, the
+// operation does not set it again.
 func TestCounts_SetAlreadyInTheBackground(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(ctx context.Context, locks *core.Client) (bool, error){
@@ -70,8 +70,8 @@ func TestCounts_SetAlreadyInTheBackground(t *testing.T) {
 	}
 }
 
-// A permit can be given back by its id, whichever client holds it: Redisson, with a lease or without, another client,
-// or this client. The message has the number of free permits, and the holder learns that its permit is lost.
+// A permit can be given back by its id, whether Redisson, another client or this client holds it, with or without a
+// lease. The message contains the number of free permits, and the holder finds that its permit is lost.
 func TestPermitSemaphore_ReleasePermit(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
@@ -128,7 +128,8 @@ func TestPermitSemaphore_ReleasePermitThatIsNotHeld(t *testing.T) {
 	})
 }
 
-// If the semaphore has fewer permits than are taken, a permit that is given back is not free, and no message is sent.
+// If more permits are taken than the semaphore has now, a permit that is given back does not become free, and no
+// message is sent.
 func TestPermitSemaphore_ReleasePermitBeyondTheNumber(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {

@@ -237,7 +237,7 @@ func TestPermitSemaphore_ConfiguredNumber(t *testing.T) {
 	})
 }
 
-// A context has a permit from the acquisition to its end, for the client that has acquired it.
+// Held returns true for the context of a permit until its release, on the client that has acquired the permit.
 func TestPermitSemaphore_Held(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {

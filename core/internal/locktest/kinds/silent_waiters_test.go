@@ -69,7 +69,7 @@ func TestKinds_ACLWithoutTheChannels(t *testing.T) {
 	})
 }
 
-// Such a waiter has its turn in bounded time beside busy callers, even for a fair lock.
+// A waiter whose ACL has no channels gets its turn in bounded time beside busy callers, even for a fair lock.
 func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
 	t.Parallel()
 	eachWithMessages(t, func(t *testing.T, b *locktest.Redis, m locktest.Kind) {

@@ -62,9 +62,9 @@ func TestSpin_BackOff(t *testing.T) {
 	})
 }
 
-// A spinning waiter of another process has its turn beside a process that keeps the lock busy. It starts after that
-// process has had turns, because chance would decide if both started at the same instant. Their connections have
-// different latencies, so that their commands never happen at the same instant.
+// A spinning waiter gets its turn beside another process that keeps the lock busy. The waiter starts after that process
+// has had turns, because chance would decide if both started at the same instant. Their connections have different
+// latencies, so that their commands never run at the same instant.
 func TestSpin_TurnBesideABusyClient(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

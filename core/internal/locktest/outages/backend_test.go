@@ -58,10 +58,10 @@ func TestBackend_OneEventPerChange(t *testing.T) {
 	})
 }
 
-// A caller that waits for less time than Redis takes for its answer gets no answer. That is not an outage: an outage
-// is a silence that lasts as long as the backend timeout. The same is true of the caller behind it, which sends
-// nothing.
-func TestBackend_AnswerAfterAShortWaitIsNotAnOutage(t *testing.T) {
+// A caller whose wait time is shorter than the time of an answer gets no answer. This is not an outage, because an
+// outage is a silence for as long as the backend timeout. Nor is it an outage if the next caller in the queue, which
+// sends nothing, gets no answer.
+func TestBackend_AnswerAfterAShortWait(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy, obs := recordBackend(t, b)
@@ -137,8 +137,8 @@ func TestBackend_KeyOfAnotherTypeIsNotAnOutage(t *testing.T) {
 	})
 }
 
-// Without an observer of acquisitions the client logs the hash of such a key, at most once in ten seconds. The test
-// is not parallel because it replaces the default logger.
+// Without an observer of acquisitions, the client logs the hash of a key that holds something other than a lock, at
+// most once in ten seconds. The test is not parallel because it replaces the default logger.
 func TestBackend_KeyOfAnotherTypeIsLogged(t *testing.T) { //nolint:paralleltest // see above
 	var buf bytes.Buffer
 	before := slog.Default()

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Whatever the backend timeout, a caller with WaitTime(0) behind a ghost that stays gets ErrNotAcquired after a
-// second. Redis has answered all the time.
+// If a ghost keeps the lock, a caller with WaitTime(0) gets ErrNotAcquired after a second, whatever the backend
+// timeout. The client does not report an outage, because Redis has answered all the time.
 func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute} {
@@ -36,8 +36,8 @@ func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
 	}
 }
 
-// A server of a Redlock that has a ghost counts as answering. A caller with WaitTime(0) is refused; the ghost does
-// not delay a caller that waits.
+// A server of a Redlock on which a ghost has the lock counts as answering. Callers get ErrNotAcquired, with and without
+// a wait time.
 func TestBehindGhost_OfARedlock(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"does not wait": 0, "waits": 2 * time.Second} {
@@ -81,7 +81,7 @@ func TestBehindGhost_LostConnectionIsNotSilence(t *testing.T) {
 	})
 }
 
-// slowHook, when armed, delays the answer of the second next command.
+// slowHook, when armed, holds the answer to the next command of the caller whose context has the hook as a key.
 type slowHook struct {
 	armed   atomic.Bool
 	hit     chan struct{}
@@ -106,9 +106,9 @@ func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// The client clears the ghost up before a caller hears that the ghost has the lock. The caller attempts again and
-// gets the free lock.
-func TestBehindGhost_IsClearedUpBeforeTheAnswerIsHeard(t *testing.T) {
+// The client clears the ghost up before a caller gets the answer that the ghost has the lock. The caller attempts again
+// and gets the free lock.
+func TestBehindGhost_IsClearedUpBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		hook := &slowHook{hit: make(chan struct{}), release: make(chan struct{})}
@@ -129,7 +129,7 @@ func TestBehindGhost_IsClearedUpBeforeTheAnswerIsHeard(t *testing.T) {
 	})
 }
 
-// Callers behind a ghost end in time if their context ends or their client is closed.
+// Callers that wait for a ghost to be cleared up return in time if their context ends or their client is closed.
 func TestBehindGhost_IsLeft(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -154,7 +154,7 @@ func TestBehindGhost_IsLeft(t *testing.T) {
 	})
 }
 
-// Many callers with WaitTime(0) behind a ghost send few commands, and one of them gets the lock.
+// While a ghost has the lock, many callers with WaitTime(0) send few commands. One of them gets the lock.
 func TestBehindGhost_Many(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -241,7 +241,7 @@ func TestBehindGhost_OfEachKind(t *testing.T) {
 	}
 }
 
-// The place of a waiter of a fair lock that has left does not exclude callers with WaitTime(0) either.
+// The place in the queue of a fair lock that an abandoned attempt has taken does not exclude callers with WaitTime(0).
 func TestBehindGhost_OfAPlaceInAFairQueue(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

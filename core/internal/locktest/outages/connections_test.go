@@ -125,20 +125,21 @@ func TestWithNamedConnections_InACluster(t *testing.T) {
 	}
 }
 
-// metered records the metrics of go-redis, as redisotel-native does: each pool is a label set of every metric.
-type metered struct {
+// metricsRecorder records the metrics of go-redis. Like redisotel-native, it has a label set of every metric for each
+// pool.
+type metricsRecorder struct {
 	mu     sync.Mutex
 	pools  map[string]bool
 	closed map[string]int // connections, by reason
 }
 
-func (m *metered) pool(name string) {
+func (m *metricsRecorder) pool(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pools[name] = true
 }
 
-func (m *metered) counts() (pools, closed int) {
+func (m *metricsRecorder) counts() (pools, closed int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range m.closed {
@@ -147,15 +148,15 @@ func (m *metered) counts() (pools, closed int) {
 	return len(m.pools), closed
 }
 
-func (m *metered) RegisterPool(name string, _ redis.Pooler) { m.pool(name) }
+func (m *metricsRecorder) RegisterPool(name string, _ redis.Pooler) { m.pool(name) }
 
-func (m *metered) RegisterPubSubPool(name string, _ redis.PubSubPooler) { m.pool(name) }
+func (m *metricsRecorder) RegisterPubSubPool(name string, _ redis.PubSubPooler) { m.pool(name) }
 
-func (*metered) UnregisterPool(redis.Pooler) {}
+func (*metricsRecorder) UnregisterPool(redis.Pooler) {}
 
-func (*metered) UnregisterPubSubPool(redis.PubSubPooler) {}
+func (*metricsRecorder) UnregisterPubSubPool(redis.PubSubPooler) {}
 
-func (m *metered) RecordConnectionClosed(_ context.Context, cn redis.ConnInfo, reason string, _ error) {
+func (m *metricsRecorder) RecordConnectionClosed(_ context.Context, cn redis.ConnInfo, reason string, _ error) {
 	if cn != nil {
 		m.pool(cn.PoolName())
 	}
@@ -164,34 +165,34 @@ func (m *metered) RecordConnectionClosed(_ context.Context, cn redis.ConnInfo, r
 	m.closed[reason]++
 }
 
-func (m *metered) RecordConnectionCreateTime(_ context.Context, _ time.Duration, cn redis.ConnInfo) {
+func (m *metricsRecorder) RecordConnectionCreateTime(_ context.Context, _ time.Duration, cn redis.ConnInfo) {
 	m.pool(cn.PoolName())
 }
 
-func (*metered) RecordOperationDuration(context.Context, time.Duration, redis.Cmder, int, error, redis.ConnInfo, int) {
+func (*metricsRecorder) RecordOperationDuration(context.Context, time.Duration, redis.Cmder, int, error, redis.ConnInfo, int) {
 }
 
-func (*metered) RecordPipelineOperationDuration(context.Context, time.Duration, string, int, int, error, redis.ConnInfo, int) {
+func (*metricsRecorder) RecordPipelineOperationDuration(context.Context, time.Duration, string, int, int, error, redis.ConnInfo, int) {
 }
 
-func (*metered) RecordConnectionRelaxedTimeout(context.Context, int, redis.ConnInfo, string, string) {
+func (*metricsRecorder) RecordConnectionRelaxedTimeout(context.Context, int, redis.ConnInfo, string, string) {
 }
 
-func (*metered) RecordConnectionHandoff(context.Context, redis.ConnInfo, string) {}
+func (*metricsRecorder) RecordConnectionHandoff(context.Context, redis.ConnInfo, string) {}
 
-func (*metered) RecordError(context.Context, string, redis.ConnInfo, string, bool, int) {}
+func (*metricsRecorder) RecordError(context.Context, string, redis.ConnInfo, string, bool, int) {}
 
-func (*metered) RecordMaintenanceNotification(context.Context, redis.ConnInfo, string) {}
+func (*metricsRecorder) RecordMaintenanceNotification(context.Context, redis.ConnInfo, string) {}
 
-func (*metered) RecordConnectionWaitTime(context.Context, time.Duration, redis.ConnInfo) {}
+func (*metricsRecorder) RecordConnectionWaitTime(context.Context, time.Duration, redis.ConnInfo) {}
 
-func (*metered) RecordPubSubMessage(context.Context, redis.ConnInfo, string, string, bool) {}
+func (*metricsRecorder) RecordPubSubMessage(context.Context, redis.ConnInfo, string, string, bool) {}
 
-func (*metered) RecordStreamLag(context.Context, time.Duration, redis.ConnInfo, string, string, string) {
+func (*metricsRecorder) RecordStreamLag(context.Context, time.Duration, redis.ConnInfo, string, string, string) {
 }
 
-// However often the connections of locks are replaced, the metrics of go-redis see only the pools of the caller's
-// client, and of one more client for OnConnect. The test is not parallel because the process has one recorder.
+// However often the connections of locks are replaced, the metrics of go-redis contain only the pools of the caller's
+// client and of one more client for OnConnect. The test is not parallel because the process has one recorder.
 func TestNew_PoolsSeenByMetrics(t *testing.T) { //nolint:paralleltest // see above
 	for name, test := range map[string]struct {
 		change func(o *redis.Options)
@@ -208,7 +209,7 @@ func TestNew_PoolsSeenByMetrics(t *testing.T) { //nolint:paralleltest // see abo
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				seen := &metered{pools: make(map[string]bool), closed: make(map[string]int)}
+				seen := &metricsRecorder{pools: make(map[string]bool), closed: make(map[string]int)}
 				b := locktest.Embedded(t)
 				redis.SetOTelRecorder(seen)
 				defer redis.SetOTelRecorder(nil)

@@ -17,19 +17,19 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// rotating is a provider that sends new credentials.
-type rotating struct {
+// rotatingProvider is a provider that sends new credentials.
+type rotatingProvider struct {
 	mu        sync.Mutex
 	user      string
 	listeners map[auth.CredentialsListener]bool
 	subscribe func() error // runs before Subscribe sends credentials; nil: nothing
 }
 
-func startsWith(user string) *rotating {
-	return &rotating{user: user, listeners: make(map[auth.CredentialsListener]bool)}
+func startsWith(user string) *rotatingProvider {
+	return &rotatingProvider{user: user, listeners: make(map[auth.CredentialsListener]bool)}
 }
 
-func (p *rotating) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
+func (p *rotatingProvider) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
 	p.mu.Lock()
 	first := p.subscribe
 	p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *rotating) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth
 }
 
 // next sends the credentials of a user.
-func (p *rotating) next(user string) {
+func (p *rotatingProvider) next(user string) {
 	p.mu.Lock()
 	p.user = user
 	var all []auth.CredentialsListener
@@ -63,7 +63,7 @@ func (p *rotating) next(user string) {
 	}
 }
 
-func (p *rotating) listening() int {
+func (p *rotatingProvider) listening() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.listeners)
@@ -236,8 +236,8 @@ func TestNew_CredentialsThatStay(t *testing.T) {
 	})
 }
 
-// A provider that fails, panics or blocks is an error of the call. If it answers after the client was closed, its
-// subscription ends at once.
+// If the provider fails, panics or blocks, the call returns an error. If the provider answers after the client was
+// closed, its subscription ends at once.
 func TestNew_CredentialsFail(t *testing.T) {
 	t.Parallel()
 	errNone := errors.New("the identity provider is down")

@@ -26,8 +26,8 @@ func abandonAcquire(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *
 	return rule
 }
 
-// An abandoned acquire lands just before a caller with WaitTime(0) of the same client. No caller has the lock, so
-// that the second caller gets it as soon as the ghost is cleared up.
+// An abandoned acquire lands just before a caller of the same client attempts with WaitTime(0). The caller gets the
+// lock as soon as the ghost is cleared up, because no other caller has the lock.
 func TestGhost_IsNotAHolderForWaitZero(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewProxied(t)
@@ -44,7 +44,7 @@ func TestGhost_IsNotAHolderForWaitZero(t *testing.T) {
 	r.WantFreed("k")
 }
 
-// An abandoned acquire lands long after its connection was closed. The client learns that only by asking.
+// An abandoned acquire lands long after its connection was closed. The client finds the ghost only by asking Redis.
 func TestGhost_LandsAfterItsConnectionClosed(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -177,8 +177,8 @@ func TestGhost_DoesNotAppearAfterASilence(t *testing.T) {
 	}
 }
 
-// A command may land long after its connection was closed. Up to two minutes after the lease that it asked for, the
-// client clears it up.
+// A command may land long after its connection was closed. If it lands within two minutes after the end of the lease
+// that it asked for, the client clears up.
 func TestGhost_IsClearedUpHoweverLateItLands(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{1500 * time.Millisecond, 2 * time.Minute} {

@@ -187,7 +187,7 @@ func wantSeen(t *testing.T, hook *commandLog, request string) {
 }
 
 // Concurrent callers share a pipeline. A hook still sees every command once, in the context of its caller.
-func TestHooks_SeeEveryCommandOfManyCallersOnce(t *testing.T) {
+func TestHooks_SharedPipeline(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		hook := &commandLog{}
@@ -245,7 +245,7 @@ func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
 	})
 }
 
-// A hook that calls next again, as a retry does, gets the same answer: a hook cannot send a lock command twice.
+// A hook that calls next again, as a retry does, gets the same answer. So a hook cannot send a lock command twice.
 func TestHooks_CannotSendTwice(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -325,7 +325,7 @@ func TestHooks_SeeRenewals(t *testing.T) {
 	})
 }
 
-// The hooks of a ClusterClient run around the hooks of its nodes. Each of them sees each command once.
+// The hooks of a ClusterClient run around the hooks of its nodes. Each hook sees each command once.
 func TestHooks_InACluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
@@ -463,8 +463,9 @@ func TestHooks_ChangedRenewalsAreRefused(t *testing.T) {
 	})
 }
 
-// The client also refuses a changed command that replicas have to acknowledge. It travels in a pipeline, too.
-func TestHooks_ChangedAcknowledgedCommandsAreRefused(t *testing.T) {
+// The client also refuses a changed command that replicas have to acknowledge. Such a command travels in a pipeline,
+// too.
+func TestHooks_ChangedAcknowledgedCommands(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
 	rdb := b.Connect()
@@ -496,7 +497,7 @@ func TestHooks_EndOfTheGoroutine(t *testing.T) {
 	})
 }
 
-// The same for a goroutine that re-enters one of its keys: no caller could release what the goroutine has taken.
+// If a hook ends a goroutine that re-enters a lock, the client undoes the re-entry, because no caller could release it.
 func TestHooks_EndOfAReenteringGoroutine(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]struct {

@@ -102,7 +102,7 @@ func crowdRole(c locktest.ChildSide) error {
 	return nil
 }
 
-// tries are the callers in an outage.
+// tries runs callers during an outage and counts their attempts.
 type tries struct {
 	locks *core.Client
 	end   time.Time
@@ -111,8 +111,8 @@ type tries struct {
 	sent int // attempts that did not fail at once
 }
 
-// run runs all callers until the end. It returns the largest number of goroutines that existed for a while, without
-// goroutines that end at once.
+// run runs all callers until the end. It returns the largest number of goroutines that existed throughout 50 ms, so
+// that short-lived goroutines do not count.
 func (tr *tries) run(ctx context.Context) (most int) {
 	var all sync.WaitGroup
 	for i := range crowd {
@@ -130,7 +130,7 @@ func (tr *tries) run(ctx context.Context) (most int) {
 	return most
 }
 
-// one calls again and again, as often as if every attempt took its wait time.
+// one calls again and again, once in each wait time.
 func (tr *tries) one(ctx context.Context, name string) {
 	tick := time.NewTicker(crowdWait)
 	defer tick.Stop()

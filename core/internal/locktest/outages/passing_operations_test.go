@@ -38,17 +38,17 @@ var passingReplies = []string{
 
 // operation is an operation of a caller that changes something in Redis.
 type operation struct {
-	begin      func(t *testing.T, o *operating) (do func() error)
-	done       func(o *operating) bool // the operation was executed once
-	untouched  func(o *operating) bool // the operation was not executed
-	waits      bool                    // it has a long wait time
-	background bool                    // it goes on after an error
-	whatever   bool                    // it goes on even after a refusal that is final
-	onlyOnce   bool                    // it is not sent again when it may have been executed: another client may hold the lock then
+	begin      func(t *testing.T, o *operationKey) (do func() error)
+	done       func(o *operationKey) bool // the operation was executed once
+	untouched  func(o *operationKey) bool // the operation was not executed
+	waits      bool                       // it has a long wait time
+	background bool                       // it goes on after an error
+	whatever   bool                       // it goes on even after a permanent refusal
+	onlyOnce   bool                       // it is not sent again when it may have been executed: another client may hold the lock then
 }
 
-// operating is an operation on a separate key.
-type operating struct {
+// operationKey is the key of one operation, with its lock client and its hold.
+type operationKey struct {
 	*locktest.Redis
 
 	locks *core.Client
@@ -57,24 +57,24 @@ type operating struct {
 	field string // of the hold
 }
 
-func (o *operating) text() string { return o.Get(context.Background(), o.key).Val() }
+func (o *operationKey) text() string { return o.Get(context.Background(), o.key).Val() }
 
-func is(count string) func(o *operating) bool {
-	return func(o *operating) bool { return o.text() == count }
+func is(count string) func(o *operationKey) bool {
+	return func(o *operationKey) bool { return o.text() == count }
 }
 
-func (o *operating) there() bool { return o.Exists(context.Background(), o.key).Val() == 1 }
+func (o *operationKey) there() bool { return o.Exists(context.Background(), o.key).Val() == 1 }
 
-func (o *operating) gone() bool { return !o.there() }
+func (o *operationKey) gone() bool { return !o.there() }
 
-func (o *operating) ttl() time.Duration { return o.PTTL(context.Background(), o.key).Val() }
+func (o *operationKey) ttl() time.Duration { return o.PTTL(context.Background(), o.key).Val() }
 
-func (o *operating) holder() string {
+func (o *operationKey) holder() string {
 	return strings.Join(o.HKeys(context.Background(), o.key).Val(), " ")
 }
 
 // take takes the lock for an hour.
-func (o *operating) take(t *testing.T) *core.Hold {
+func (o *operationKey) take(t *testing.T) *core.Hold {
 	t.Helper()
 	_, o.hold = locktest.MustAcquire(t, t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
 	o.field = o.HKeys(t.Context(), o.key).Val()[0]
@@ -83,9 +83,9 @@ func (o *operating) take(t *testing.T) *core.Hold {
 
 // operations returns all operations that change something in Redis.
 func operations() map[string]operation {
-	number := func(before, after string, do func(ctx context.Context, o *operating) error) operation {
+	number := func(before, after string, do func(ctx context.Context, o *operationKey) error) operation {
 		return operation{
-			begin: func(t *testing.T, o *operating) func() error {
+			begin: func(t *testing.T, o *operationKey) func() error {
 				t.Helper()
 				if before != "" {
 					locktest.Must(t, o.Set(t.Context(), o.key, before, 0).Err())
@@ -95,8 +95,8 @@ func operations() map[string]operation {
 			done: is(after), untouched: is(before), background: true,
 		}
 	}
-	held := func(of operation, do func(ctx context.Context, o *operating) error) operation {
-		of.begin = func(t *testing.T, o *operating) func() error {
+	held := func(of operation, do func(ctx context.Context, o *operationKey) error) operation {
+		of.begin = func(t *testing.T, o *operationKey) func() error {
 			t.Helper()
 			o.take(t)
 			return func() error { return do(t.Context(), o) }
@@ -104,30 +104,30 @@ func operations() map[string]operation {
 		return of
 	}
 	return map[string]operation{
-		"PlainSemaphore.Release": number("5", "8", func(ctx context.Context, o *operating) error { return o.locks.PlainSemaphore(o.key).Release(ctx, 3) }),
-		"PlainSemaphore.AddPermits": number("5", "2", func(ctx context.Context, o *operating) error {
+		"PlainSemaphore.Release": number("5", "8", func(ctx context.Context, o *operationKey) error { return o.locks.PlainSemaphore(o.key).Release(ctx, 3) }),
+		"PlainSemaphore.AddPermits": number("5", "2", func(ctx context.Context, o *operationKey) error {
 			return o.locks.PlainSemaphore(o.key).AddPermits(ctx, -3)
 		}),
-		"PlainSemaphore.TrySetPermits": number("", "7", func(ctx context.Context, o *operating) error {
+		"PlainSemaphore.TrySetPermits": number("", "7", func(ctx context.Context, o *operationKey) error {
 			_, err := o.locks.PlainSemaphore(o.key).TrySetPermits(ctx, 7)
 			return err
 		}),
-		"Semaphore.SetPermits": number("", "7", func(ctx context.Context, o *operating) error {
+		"Semaphore.SetPermits": number("", "7", func(ctx context.Context, o *operationKey) error {
 			return o.locks.Semaphore(o.key, 0).SetPermits(ctx, 7)
 		}),
-		"Semaphore.AddPermits": number("5", "8", func(ctx context.Context, o *operating) error {
+		"Semaphore.AddPermits": number("5", "8", func(ctx context.Context, o *operationKey) error {
 			return o.locks.Semaphore(o.key, 0).AddPermits(ctx, 3)
 		}),
-		"CountDownLatch.CountDown": number("2", "1", func(ctx context.Context, o *operating) error { return o.locks.CountDownLatch(o.key).CountDown(ctx) }),
-		"CountDownLatch.CountDown to zero": number("1", "", func(ctx context.Context, o *operating) error {
+		"CountDownLatch.CountDown": number("2", "1", func(ctx context.Context, o *operationKey) error { return o.locks.CountDownLatch(o.key).CountDown(ctx) }),
+		"CountDownLatch.CountDown to zero": number("1", "", func(ctx context.Context, o *operationKey) error {
 			return o.locks.CountDownLatch(o.key).CountDown(ctx)
 		}),
-		"CountDownLatch.TrySetCount": number("", "7", func(ctx context.Context, o *operating) error {
+		"CountDownLatch.TrySetCount": number("", "7", func(ctx context.Context, o *operationKey) error {
 			_, err := o.locks.CountDownLatch(o.key).TrySetCount(ctx, 7)
 			return err
 		}),
 		"PlainSemaphore.Acquire": {
-			begin: func(t *testing.T, o *operating) func() error {
+			begin: func(t *testing.T, o *operationKey) func() error {
 				t.Helper()
 				locktest.Must(t, o.Set(t.Context(), o.key, "5", 0).Err())
 				return func() error { return o.locks.PlainSemaphore(o.key).Acquire(t.Context(), 2, core.WaitTime(time.Minute)) }
@@ -135,29 +135,29 @@ func operations() map[string]operation {
 			done: is("3"), untouched: is("5"), waits: true,
 		},
 		"Lock.Acquire": {
-			begin: func(t *testing.T, o *operating) func() error {
+			begin: func(t *testing.T, o *operationKey) func() error {
 				t.Helper()
 				return func() (err error) {
 					_, o.hold, err = o.locks.Lock(o.key).Acquire(t.Context(), core.WaitTime(time.Minute), core.LeaseTime(time.Hour))
 					return err
 				}
 			},
-			done: func(o *operating) bool { return o.holder() == o.hold.Field() }, untouched: (*operating).gone, waits: true,
+			done: func(o *operationKey) bool { return o.holder() == o.hold.Field() }, untouched: (*operationKey).gone, waits: true,
 		},
 		"MultiLock.Acquire": {
-			begin: func(t *testing.T, o *operating) func() error {
+			begin: func(t *testing.T, o *operationKey) func() error {
 				t.Helper()
 				return func() (err error) {
 					_, o.hold, err = o.locks.MultiLock(o.key, o.key+"b").Acquire(t.Context(), core.WaitTime(time.Minute), core.LeaseTime(time.Hour))
 					return err
 				}
 			},
-			done: func(o *operating) bool { return o.holder() == o.hold.Field() }, untouched: (*operating).gone, waits: true,
+			done: func(o *operationKey) bool { return o.holder() == o.hold.Field() }, untouched: (*operationKey).gone, waits: true,
 		},
-		"Hold.Release": held(operation{done: (*operating).gone, background: true, whatever: true},
-			func(ctx context.Context, o *operating) error { return o.hold.Release(ctx) }),
+		"Hold.Release": held(operation{done: (*operationKey).gone, background: true, whatever: true},
+			func(ctx context.Context, o *operationKey) error { return o.hold.Release(ctx) }),
 		"Hold.Release to a waiter": {
-			begin: func(t *testing.T, o *operating) func() error {
+			begin: func(t *testing.T, o *operationKey) func() error {
 				t.Helper()
 				first := o.take(t)
 				waiting := locktest.GoAcquire(t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
@@ -168,41 +168,41 @@ func operations() map[string]operation {
 					return err
 				}
 			},
-			done: func(o *operating) bool { return o.holder() == o.hold.Field() }, background: true, whatever: true,
+			done: func(o *operationKey) bool { return o.holder() == o.hold.Field() }, background: true, whatever: true,
 		},
 		"Hold.Release of an inner hold": {
-			begin: func(t *testing.T, o *operating) func() error {
+			begin: func(t *testing.T, o *operationKey) func() error {
 				t.Helper()
 				ctx, _ := locktest.MustAcquire(t, t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
 				_, o.hold = locktest.MustAcquire(t, ctx, o.locks.Lock(o.key), core.LeaseTime(time.Hour))
 				return func() error { return o.hold.Release(t.Context()) }
 			},
-			done: func(o *operating) bool {
+			done: func(o *operationKey) bool {
 				return o.HGet(context.Background(), o.key, o.hold.Field()).Val() == "1"
 			},
-			untouched: func(o *operating) bool { // the outer release frees the lock with any count
+			untouched: func(o *operationKey) bool { // the outer release frees the lock with any count
 				return o.HGet(context.Background(), o.key, o.hold.Field()).Val() == "2"
 			},
 			background: true,
 		},
 		"Hold.Refresh": held(operation{
-			done:      func(o *operating) bool { return o.ttl() > 90*time.Minute },
-			untouched: func(o *operating) bool { return o.ttl() < time.Hour && o.holder() == o.hold.Field() },
-		}, func(ctx context.Context, o *operating) error { return o.hold.Refresh(ctx, 2*time.Hour) }),
+			done:      func(o *operationKey) bool { return o.ttl() > 90*time.Minute },
+			untouched: func(o *operationKey) bool { return o.ttl() < time.Hour && o.holder() == o.hold.Field() },
+		}, func(ctx context.Context, o *operationKey) error { return o.hold.Refresh(ctx, 2*time.Hour) }),
 		"Hold.Leave": held(operation{
-			done:      func(o *operating) bool { return o.ttl() > 90*time.Minute && o.holder() != o.hold.Field() },
-			untouched: func(o *operating) bool { return o.ttl() < time.Hour && o.holder() == o.hold.Field() },
-		}, func(ctx context.Context, o *operating) error { return o.hold.Leave(ctx, 2*time.Hour) }),
-		"Lock.ForceRelease": held(operation{done: (*operating).gone, untouched: (*operating).there, onlyOnce: true}, func(ctx context.Context, o *operating) error {
+			done:      func(o *operationKey) bool { return o.ttl() > 90*time.Minute && o.holder() != o.hold.Field() },
+			untouched: func(o *operationKey) bool { return o.ttl() < time.Hour && o.holder() == o.hold.Field() },
+		}, func(ctx context.Context, o *operationKey) error { return o.hold.Leave(ctx, 2*time.Hour) }),
+		"Lock.ForceRelease": held(operation{done: (*operationKey).gone, untouched: (*operationKey).there, onlyOnce: true}, func(ctx context.Context, o *operationKey) error {
 			_, err := o.locks.Lock(o.key).ForceRelease(ctx)
 			return err
 		}),
-		"Client.Evict": held(operation{done: (*operating).gone, untouched: (*operating).there, onlyOnce: true}, func(ctx context.Context, o *operating) error {
+		"Client.Evict": held(operation{done: (*operationKey).gone, untouched: (*operationKey).there, onlyOnce: true}, func(ctx context.Context, o *operationKey) error {
 			_, err := o.locks.Evict(ctx, o.key, o.field)
 			return err
 		}),
 		"CountDownLatch.Delete": {
-			begin: func(t *testing.T, o *operating) func() error {
+			begin: func(t *testing.T, o *operationKey) func() error {
 				t.Helper()
 				locktest.Must(t, o.Set(t.Context(), o.key, "5", 0).Err())
 				return func() error {
@@ -210,14 +210,14 @@ func operations() map[string]operation {
 					return err
 				}
 			},
-			done: (*operating).gone, untouched: is("5"), onlyOnce: true,
+			done: (*operationKey).gone, untouched: is("5"), onlyOnce: true,
 		},
 	}
 }
 
-// started is an operation that was refused for a while, and its error.
-type started struct {
-	*operating
+// refusedOperation is an operation that was refused for a while, and its error.
+type refusedOperation struct {
+	*operationKey
 	operation
 
 	name string
@@ -225,13 +225,13 @@ type started struct {
 }
 
 // refuse makes Redis refuse the scripts of all operations for some time. It returns their results a minute later.
-func refuse(t *testing.T, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy, says string, lasts time.Duration) (all []*started) {
+func refuse(t *testing.T, b *locktest.Redis, locks *core.Client, proxy *faultproxy.Proxy, says string, lasts time.Duration) (all []*refusedOperation) {
 	t.Helper()
 	var begun sync.WaitGroup
 	var start []func()
 	for name, op := range operations() {
-		one := &started{operating: &operating{Redis: b, locks: locks, key: strings.ReplaceAll(name+lasts.String(), " ", "_")}, operation: op, name: name}
-		do := op.begin(t, one.operating)
+		one := &refusedOperation{operationKey: &operationKey{Redis: b, locks: locks, key: strings.ReplaceAll(name+lasts.String(), " ", "_")}, operation: op, name: name}
+		do := op.begin(t, one.operationKey)
 		start = append(start, func() { one.err = do() })
 		all = append(all, one)
 	}
@@ -246,8 +246,8 @@ func refuse(t *testing.T, b *locktest.Redis, locks *core.Client, proxy *faultpro
 	return all
 }
 
-// If a refusal passes, the operation is executed once: within the time of its call, or later in the background.
-// Otherwise its error says that it was not executed.
+// If a refusal passes, the operation is executed once within the time of its call, or later in the background. Other
+// operations are not executed after they have returned an error.
 func TestPassing_EveryOperation(t *testing.T) {
 	t.Parallel()
 	for _, says := range passingReplies {
@@ -257,23 +257,23 @@ func TestPassing_EveryOperation(t *testing.T) {
 			for _, one := range refuse(t, b, locks, proxy, says, 300*time.Millisecond) {
 				if unknown && one.onlyOnce {
 					locktest.WantErr(t, one.err, core.ErrUnavailable)
-				} else if one.err != nil || !one.done(one.operating) {
+				} else if one.err != nil || !one.done(one.operationKey) {
 					t.Errorf("%s, refused for a moment: %v, %s", one.name, one.err, one.seen())
 				}
 			}
 			for _, one := range refuse(t, b, locks, proxy, says, 5*time.Second) {
 				switch {
 				case one.waits && !unknown:
-					if one.err != nil || !one.done(one.operating) {
+					if one.err != nil || !one.done(one.operationKey) {
 						t.Errorf("%s, refused within its wait time: %v, %s", one.name, one.err, one.seen())
 					}
 				case one.err == nil || !strings.Contains(one.err.Error(), says):
 					t.Errorf("%s, refused for long: %v, want the cause", one.name, one.err)
 				case one.background:
-					if !one.done(one.operating) {
+					if !one.done(one.operationKey) {
 						t.Errorf("%s was not executed exactly once in the background: %v, %s", one.name, one.err, one.seen())
 					}
-				case !one.untouched(one.operating):
+				case !one.untouched(one.operationKey):
 					t.Errorf("%s was executed after its error: %v, %s", one.name, one.err, one.seen())
 				}
 			}
@@ -282,13 +282,13 @@ func TestPassing_EveryOperation(t *testing.T) {
 }
 
 // seen describes the keys in Redis at the end.
-func (s *started) seen() string {
+func (s *refusedOperation) seen() string {
 	return fmt.Sprintf("key %s: %q, holder %q, TTL %s", s.key, s.text(), s.holder(), s.ttl())
 }
 
-// An operation with a permanent refusal fails at once, and its error says so. An operation on a count is not executed
-// later.
-func TestPassing_EveryOperationEndsWithTheError(t *testing.T) {
+// An operation that Redis refuses permanently fails at once, and its error says that the refusal is permanent. An
+// operation on a count is not executed later.
+func TestPassing_PermanentRefusal(t *testing.T) {
 	t.Parallel()
 	for _, says := range []string{
 		"NOPERM this user has no permissions to run the 'evalsha' command",
@@ -306,10 +306,10 @@ func TestPassing_EveryOperationEndsWithTheError(t *testing.T) {
 					t.Errorf("%s: %v, want a permanent refusal with its cause", one.name, one.err)
 				}
 				if one.whatever {
-					if !one.done(one.operating) {
+					if !one.done(one.operationKey) {
 						t.Errorf("%s does not go on: %s", one.name, one.seen())
 					}
-				} else if !one.untouched(one.operating) {
+				} else if !one.untouched(one.operationKey) {
 					t.Errorf("%s was executed after its error: %v, %s", one.name, one.err, one.seen())
 				}
 			}

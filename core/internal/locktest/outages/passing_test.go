@@ -100,8 +100,8 @@ var passing = []condition{
 }
 
 // A Redis refuses all commands for much longer than the backend timeout. Callers that acquire or re-enter with a wait
-// time wait for it, without asking all the time. Callers with WaitTime(0) fail at once with the cause. Refused
-// commands leave nothing behind.
+// time wait until Redis serves again, and send few commands until then. Callers with WaitTime(0) fail at once with the
+// cause. Refused commands leave nothing behind.
 func TestPassing_IsWaitedOut(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// pipelinesSeen is a hook that records the names of commands; the names of a pipeline are one entry.
+// pipelinesSeen is a hook that records the names of commands. The names of a pipeline are one entry.
 type pipelinesSeen struct {
 	mu   sync.Mutex
 	seen []string
@@ -296,9 +296,9 @@ func TestReplicas_NewReplicasCount(t *testing.T) {
 	locktest.WantShort(t, err, 2, 1)
 }
 
-// A renewal that too few replicas acknowledge has failed. The hold is lost in time although the master has renewed
-// it.
-func TestReplicas_HoldIsLostWithoutAcknowledgements(t *testing.T) {
+// A renewal that too few replicas acknowledge counts as failed. The hold is lost in time although the master has
+// renewed the lease.
+func TestReplicas_RenewalShortfall(t *testing.T) {
 	t.Parallel()
 	r, b := startReplicated(t, 1)
 	watchdog := locktest.Unhurried(4500 * time.Millisecond)
@@ -333,7 +333,7 @@ func TestReplicas_HoldIsLostWithoutAcknowledgements(t *testing.T) {
 }
 
 // If too few replicas acknowledge a Refresh or a re-entry, the hold keeps its old deadline.
-func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
+func TestReplicas_RefreshAndReentry(t *testing.T) {
 	t.Parallel()
 	r, b := startReplicated(t, 1)
 	locks := b.Locks(core.WithReplicaAcks(core.AcksAll, ackTime))
@@ -355,7 +355,7 @@ func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
 	b.WantGone("k")
 }
 
-// The lock is not handed off: replicas acknowledge the command of every holder.
+// The lock is not handed off, because replicas have to acknowledge the command of every holder.
 func TestReplicas_NoHandOff(t *testing.T) {
 	t.Parallel()
 	r, b := startReplicated(t, 1)

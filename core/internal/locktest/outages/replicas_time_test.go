@@ -142,7 +142,7 @@ func TestReplicas_WaitersTakeTurns(t *testing.T) {
 	})
 }
 
-// If the caller leaves after Redis has executed its script, the client clears the lock up.
+// If the caller's context ends after Redis has executed the script, the client frees the lock.
 func TestReplicas_CallerLeaves(t *testing.T) {
 	t.Parallel()
 	pretendReplicas(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {

@@ -336,8 +336,8 @@ func TestLostReplies_FairWaiterKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// A change that has failed is not reported as done if its first reply was lost, because Redis records only changes
-// that were made. The error names the record that cannot be read.
+// If the first reply to a failed change is lost, the client does not report the change as done, because Redis records
+// only changes that were made. The error names the record that cannot be read.
 func TestLostReplies_OfAFailedChange(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(ctx context.Context, locks *core.Client) error{
@@ -419,8 +419,9 @@ func TestLostReplies_OfLeave(t *testing.T) {
 	}
 }
 
-// The reply of a release is lost, and another client takes the lock before the client sends the release again. Then
-// the answer "not mine" means that the first release has freed the lock.
+// The reply of a release is lost, and another client takes the lock before the client sends the release again. The
+// second answer says that the client does not hold the lock. Release returns nil, because the first command has freed
+// the lock.
 func TestLostReplies_OfRelease(t *testing.T) {
 	t.Parallel()
 	for name, taken := range map[string]bool{"taken": true, "free": false} {
@@ -446,9 +447,9 @@ func TestLostReplies_OfRelease(t *testing.T) {
 	}
 }
 
-// The reply of a release is lost, and with it the number of other clients that listen. The process leaves the lock to
-// them for a while, as it does if it knows of a listener.
-func TestLostReplies_OfReleaseWhileOthersMayListen(t *testing.T) {
+// The lost reply of a release contains the number of other clients that listen. The process leaves the lock free for a
+// while, as it does if it knows of a listener.
+func TestLostReplies_OfReleaseBesideListeners(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		const wakingUp = 6 * time.Millisecond // of a thread of Redisson: after the resend, before this process takes the lock

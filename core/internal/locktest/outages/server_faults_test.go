@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// TestBackend_ErrorReplies makes Redis answer with every kind of error that is not about the lock. The result is
-// neither "acquired" nor "taken" and has the cause. If the error is permanent, the caller does not wait: it fails
-// within a few backend timeouts.
+// TestBackend_ErrorReplies makes Redis answer with every kind of error that does not concern the lock. The result is
+// ErrUnavailable with the cause. If the error is permanent, the caller fails within a few backend timeouts, whatever
+// its wait time.
 func TestBackend_ErrorReplies(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -189,8 +189,8 @@ func TestSilence_WaitTimeIsKept(t *testing.T) {
 	}
 }
 
-// The wait time of waiters ends while Redis does not answer. They get ErrNotAcquired, because the holder is of the
-// same client: Redis is not needed to know that the lock is taken.
+// The wait time of waiters ends while Redis does not answer. They get ErrNotAcquired, because the client itself holds
+// the lock and knows without Redis that the lock is taken.
 func TestSilence_HolderOfThisClientIsKnown(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)

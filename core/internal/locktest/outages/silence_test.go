@@ -214,8 +214,8 @@ func TestSilence_OperationsWithOneAttempt(t *testing.T) {
 	}
 }
 
-// A renewal whose connection hangs is sent again on another connection and has not failed. Because the first command
-// may land late, Refresh does not lower the lease.
+// A renewal whose connection hangs is sent again on another connection and does not count as failed. Because the first
+// command may land late, Refresh does not lower the lease.
 func TestSilence_Renewal(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {

@@ -17,10 +17,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
-// Operations wait for a Redis that answers, however slow it is. Without a wait time they end within eight backend
-// timeouts in all. Here every answer takes a part of the backend timeout, after the answers to other commands on the
-// same connection, and Redis has forgotten the script. So a command is sent several times, and each time it takes
-// long.
+// Operations wait for a Redis that answers slowly. Without a wait time they end within eight backend timeouts in all.
+// In this test every answer takes a part of the backend timeout, after the answers to other commands on the same
+// connection. Redis has also forgotten the script. So a command is sent several times, and takes long each time.
 func TestOutage_SlowAnswersHaveOneBound(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
@@ -97,8 +96,8 @@ func TestOutage_ResendHasOneMoreTimeout(t *testing.T) {
 	}
 }
 
-// A Redis that answers slowly is not down. With any latency below the backend timeout every free lock is acquired,
-// also the first lock, for which the client opens connections and loads the script.
+// A Redis that answers slowly is not down. With any latency below the backend timeout every free lock is acquired. This
+// includes the first lock, for which the client opens connections and loads the script.
 func TestSlow_EveryFreeLockIsAcquired(t *testing.T) {
 	t.Parallel()
 	for _, latency := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} {
@@ -192,8 +191,8 @@ func TestSlow_SuddenChange(t *testing.T) {
 	})
 }
 
-// A Redis that takes longer than the backend timeout is down. A caller learns that within the backend timeout, even if
-// Redis was slow before, and for every wait time.
+// A Redis that takes longer than the backend timeout is down. For every wait time, a caller gets the error within the
+// backend timeout, even if Redis was slow before.
 func TestSlow_SilenceIsStillNoticed(t *testing.T) {
 	t.Parallel()
 	for name, warm := range map[string]bool{"cold": false, "warm": true} {
@@ -217,8 +216,8 @@ func TestSlow_SilenceIsStillNoticed(t *testing.T) {
 	}
 }
 
-// If the answers to a command take long, and pings on another connection are answered at once, the first answer
-// counts, because no other answer may come.
+// The answer to a command takes long, but pings on another connection are answered at once. The client uses the first
+// answer to the command that arrives, because no other answer may come.
 func TestSlow_OneCommandTakesLong(t *testing.T) {
 	t.Parallel()
 	for _, takes := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} { // of a second
@@ -261,7 +260,8 @@ func TestSlow_NextCallerFailsAtOnce(t *testing.T) {
 	}
 }
 
-// A late answer that the holder is gone is not a release: the lock may have been lost before.
+// If a late answer says that the holder is gone, Release does not return nil, because the lock may have been lost
+// before.
 func TestSlow_LossIsNotARelease(t *testing.T) {
 	t.Parallel()
 	for _, takes := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} {

@@ -32,7 +32,7 @@ type rival struct {
 	barges  bool // its threads attempt once before they join the waiters
 }
 
-// outcomes are the turns and the waits of the callers of a process.
+// outcomes contains the turns and the waits of the callers of a process.
 type outcomes struct {
 	turns []float64
 	waits []time.Duration

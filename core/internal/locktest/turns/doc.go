@@ -7,7 +7,7 @@
 //	Callers of one client get a lock in the            | TestQueue_FirstComeFirstServed, TestQueue_BehindAForeignHolder
 //	which ends so that other processes get their turns | TestHandOff_RunIsBoundedByCount, TestHandOff_RunIsBoundedByTime, TestHandOff_TwoProcessesShareTheTurns
 //	Between processes the turn goes to                 | TestTurns_GoToTheProcessThatHasWaitedLongest, TestTurns_ManyCallersInFourProcesses
-//	Redisson's threads do not know this rule           | TestTurns_RedissonHasItsShare, TestWire_RedissonWaiterBesideLocalOnesGetsItsTurn
+//	Redisson's threads do not know this rule           | TestTurns_RedissonHasItsShare, TestWire_RedissonWaiterBesideLocalOnes
 //	A waiter that gets no messages                     | TestSilentWaiter_GetsItsTurnBesideBusyOnes, TestSilentWaiter_Polls, TestSilentWaiter_OfAnACLWithoutTheChannel
 //	In a run the callers of one client                 | TestRun_EachHolderEntersByItself, TestRun_RandomOperations
 //	It passes the lock on, in memory                   | TestRun_IsReleasedOnce, TestRun_OfFixedLeases

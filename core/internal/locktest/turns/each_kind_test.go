@@ -38,8 +38,8 @@ func TestWaiter_EachKind_NoMessage(t *testing.T) {
 	}
 }
 
-// Redis falls silent under a waiter. The wait ends in time with ErrUnavailable, because nothing is known about the
-// lock.
+// Redis falls silent while a caller waits. The wait ends in time with ErrUnavailable, because the client does not know
+// whether the lock is taken.
 func TestWaiter_EachKind_SilentRedis(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, w *locktest.World) {

@@ -77,8 +77,8 @@ func flood(b *locktest.Redis, key string, n int) {
 	}
 }
 
-// Messages of one instant lead to one question about the holder, and to one more when Redis has answered it. Waiters
-// do not attempt more often.
+// Many messages that arrive at once make the client ask Redis once about the holder, and once more after the answer.
+// Waiters do not attempt more often.
 func TestFlood_OneQuestionAtATime(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -104,9 +104,9 @@ func TestFlood_OneQuestionAtATime(t *testing.T) {
 	})
 }
 
-// An endless publisher costs a bounded number of commands, for a key that the client holds and for a key that it
-// waits for. A message after it wakes a waiter as usual.
-func TestFlood_EndlessMessagesCostABoundedRate(t *testing.T) {
+// Endless messages cost a bounded number of commands, for a key that the client holds and for a key that it waits for.
+// The message of a later release wakes a waiter as usual.
+func TestFlood_EndlessMessages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -185,7 +185,7 @@ func TestFlood_OtherLocksStayAvailable(t *testing.T) {
 	locktest.MustRelease(t, (<-got).Hold)
 }
 
-// A holder that has lost its lock learns that from the message, even in a flood.
+// A holder finds the loss of its lock by a message, even in a flood of other messages.
 func TestFlood_LossIsFound(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -279,8 +279,8 @@ func TestQueue_WaitersCostNoConnections(t *testing.T) {
 	})
 }
 
-// On a real server a hundred waiters need a few connections more, because commands may overlap, even if each waits
-// for another key.
+// On a real server a hundred waiters need only a few more connections than one waiter, even if each waits for another
+// key. The additional connections are for commands that overlap.
 func TestQueue_WaitersCostFewConnectionsOnAServer(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]func(i int) string{

@@ -62,7 +62,7 @@ func TestTurns_GoToTheProcessThatHasWaitedLongest(t *testing.T) {
 }
 
 // A lone caller does not wait for all callers of a busy process.
-func TestTurns_LoneCallerBesideManyOfAnotherProcess(t *testing.T) {
+func TestTurns_LoneCallerBesideABusyProcess(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		all, _ := contest{processes: ours(1, 100), hold: time.Millisecond, lasts: 3 * time.Second}.play(t, b)
@@ -75,8 +75,8 @@ func TestTurns_LoneCallerBesideManyOfAnotherProcess(t *testing.T) {
 	})
 }
 
-// Redisson's threads do not know ranks and need 1.5 ms to wake up. They still get their share, beside a busy process
-// and beside a lone caller that returns at once.
+// Redisson's threads do not follow the rule of turns and need 1.5 ms to wake up. They still get their share, beside a
+// busy process and beside a lone caller that returns at once.
 func TestTurns_RedissonHasItsShare(t *testing.T) {
 	t.Parallel()
 	threads := rival{callers: 8, java: true}
@@ -143,8 +143,8 @@ func TestTurns_IdleListenersCostLittle(t *testing.T) {
 	})
 }
 
-// A process that is alone does not subscribe, even if it leaves the lock free now and then. The messages of its
-// releases do not come back to it.
+// A process that is alone does not subscribe, even if it leaves the lock free now and then. So it does not receive
+// messages about its releases.
 func TestTurns_LoneProcessDoesNotSubscribe(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -167,9 +167,9 @@ const (
 	turnTakes      = time.Millisecond
 )
 
-// 2,000 callers in four processes want one lock. They get it one at a time, in a process one after the other, and
-// between processes as fairly as a machine with fewer processors allows. A turn takes a while, so that not only the
-// scheduler of the machine decides who is next.
+// 2,000 callers in four processes want one lock, and one at a time gets it. The callers of one process take turns. The
+// processes share the lock as fairly as a machine with fewer processors allows. A turn takes a while, so that not only
+// the scheduler of the machine decides which process is next.
 func TestTurns_ManyCallersInFourProcesses(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)

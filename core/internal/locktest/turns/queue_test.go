@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// queue starts n callers, each when the caller before is queued. It sends the order in which they got the lock when
-// all have released it.
+// queue starts n callers. Each starts when the previous caller waits. When all have released the lock, queue sends the
+// order in which they got it.
 func queue(t *testing.T, locks *core.Client, name string, n int) <-chan []int {
 	t.Helper()
 	var group sync.WaitGroup
@@ -78,7 +78,7 @@ func TestQueue_BehindAForeignHolder(t *testing.T) {
 	})
 }
 
-// A hundred waiters cost no more than one waiter: only the head talks to Redis.
+// A hundred waiters cost no more than one waiter, because only the head of the queue sends commands.
 func TestQueue_OneContenderPerProcessAndKey(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -97,7 +97,7 @@ func TestQueue_OneContenderPerProcessAndKey(t *testing.T) {
 	})
 }
 
-func TestQueue_CancelledWaiterLeavesNothingAndCannotWin(t *testing.T) {
+func TestQueue_CancelledWaiter(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
@@ -155,7 +155,7 @@ func TestQueue_ChosenWaiterLeaves(t *testing.T) {
 }
 
 // The waiter leaves while a fault holds the hand-off.
-func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
+func TestQueue_ChosenWaiterLeavesDuringTheHandOff(t *testing.T) {
 	t.Parallel()
 	for name, others := range map[string]int{"last in line": 0, "others wait": 2} {
 		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
@@ -249,7 +249,7 @@ func TestHandOff_RunIsBoundedByTime(t *testing.T) {
 	})
 }
 
-// A releaser that has lost its lock hands nothing off. The next waiter attempts.
+// A caller that releases a lost lock does not hand it off. The next waiter attempts.
 func TestHandOff_OfALostLock(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
@@ -270,7 +270,7 @@ func TestHandOff_OfALostLock(t *testing.T) {
 	})
 }
 
-func TestHandOff_RefusedByRedisFreesTheLock(t *testing.T) {
+func TestHandOff_RefusedByRedis(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
 	locks := b.Locks()
@@ -585,8 +585,8 @@ func TestQueue_WaitEndsDuringAnOutage(t *testing.T) {
 	})
 }
 
-// Callers behind a caller without an answer do not know whether the lock is taken: they get ErrUnavailable, not
-// ErrNotAcquired, even if their wait ends together with the wait of the caller before them.
+// The first caller of a queue gets no answer, so the callers behind it do not know whether the lock is taken. They get
+// ErrUnavailable, not ErrNotAcquired, even if their wait ends together with the wait of the first caller.
 func TestQueue_BehindAQuestionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -611,9 +611,9 @@ func TestQueue_BehindAQuestionWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// A waiter finds the lock taken by an abandoned attempt of the same client. It is woken as soon as the client has
-// cleared that up, even without a subscription.
-func TestQueue_WokenWhenAnAbandonedAttemptIsClearedUp(t *testing.T) {
+// A waiter finds the lock taken by an abandoned attempt of the same client. As soon as the client has cleared the
+// attempt up, the waiter is woken, even without a subscription.
+func TestQueue_AbandonedAttemptIsClearedUp(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
@@ -637,8 +637,8 @@ func TestQueue_WokenWhenAnAbandonedAttemptIsClearedUp(t *testing.T) {
 	})
 }
 
-// Redis has executed a hand-off, but the waiter has left, and its short lease has expired when the reply arrives. The
-// release has succeeded nevertheless.
+// Redis executes a hand-off to a waiter that has left. When the reply arrives, the short lease of the waiter has
+// expired. The release succeeds nevertheless.
 func TestRelease_HandedToAWaiterThatHasLeft(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"in time": 30 * time.Millisecond, "sent again": 300 * time.Millisecond} {

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// The message of a shorter lease comes back to the process that sent it, and costs no command. The waiters of this
-// process get the lock in time.
+// The message about a shorter lease also reaches the process that sent it, where it costs no command. The waiters of
+// this process get the lock in time.
 func TestWire_OwnMessageOfAShorterLeaseCostsNothing(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -73,7 +73,7 @@ func TestWire_ForeignUnlockWakesAWaiter(t *testing.T) {
 // A waiter that uses Redisson's protocol (subscribe, attempt, wait for a message) competes with 32 callers of one
 // client. Only turns that it had to wait for count, and only half of them, because a loaded machine may stop any
 // process for longer. TestTurns_RedissonHasItsShare bounds a single wait, in a bubble.
-func TestWire_RedissonWaiterBesideLocalOnesGetsItsTurn(t *testing.T) {
+func TestWire_RedissonWaiterBesideLocalOnes(t *testing.T) {
 	t.Parallel()
 	b := locktest.Real(t)
 	locks := b.Locks()

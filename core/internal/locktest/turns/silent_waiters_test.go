@@ -101,8 +101,8 @@ func TestSilentWaiter_GetsItsTurnBesideBusyOnes(t *testing.T) {
 	}
 }
 
-// A waiter without messages that is alone with a holder in another process finds the free lock within 50 ms, and
-// polls no more often.
+// If the only other client is the holder, a waiter without messages finds the free lock within 50 ms, and polls no more
+// often.
 func TestSilentWaiter_Polls(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -123,9 +123,9 @@ func TestSilentWaiter_Polls(t *testing.T) {
 	})
 }
 
-// A process that leaves the lock free for others still serves its callers: a caller whose wait or context ends during
-// that pause gets the free lock.
-func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
+// While a process leaves the lock free for others, a caller whose wait or context ends during that pause still gets the
+// free lock.
+func TestSilentWaiter_ShortWaits(t *testing.T) {
 	t.Parallel()
 	for name, bound := range map[string]func(context.Context) (context.Context, context.CancelFunc, []core.AcquireOption){
 		"wait time": func(ctx context.Context) (context.Context, context.CancelFunc, []core.AcquireOption) {
@@ -156,7 +156,7 @@ func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
 }
 
 // Processes do not pause for a lock that is often free.
-func TestSilentWaiter_NoPausesForALockThatIsOftenFree(t *testing.T) {
+func TestSilentWaiter_LockThatIsOftenFree(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks := b.Locks()
