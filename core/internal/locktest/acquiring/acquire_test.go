@@ -343,7 +343,7 @@ func TestAcquire_AttemptCutShortIsNotAnOutage(t *testing.T) {
 }
 
 // The cause of a caller's context may be any error, even an error of a kind that go-redis returns for a reply. The
-// client does not take the cause for an answer, and clears up after the command.
+// client does not treat the cause as an answer, and clears up after the command.
 func TestAcquire_CancelCauseIsNotAnAnswer(t *testing.T) {
 	t.Parallel()
 	causes := map[string]error{

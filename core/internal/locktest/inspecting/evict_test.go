@@ -132,7 +132,7 @@ func TestEvict_OtherHoldersKeepTheLock(t *testing.T) {
 		_, err := operator.Evict(t.Context(), "write", writer.Field())
 		locktest.Must(t, err)
 		if e := locktest.MustInspect(t, operator, "write"); e.Kind != core.KindRead || len(e.Holders) != 1 || e.Holders[0].Field != inside.Field() {
-			t.Errorf("got %+v, want the reader inside", e)
+			t.Errorf("got %+v, want the inner reader", e)
 		}
 	})
 }

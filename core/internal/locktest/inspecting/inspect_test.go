@@ -164,7 +164,7 @@ func TestInspect_WriterThatReads(t *testing.T) {
 		_, r := locktest.MustAcquire(t, writing, locks.ReadLock("k"), core.LeaseTime(time.Hour))
 		e := locktest.MustInspect(t, locks, "k")
 		if e.Kind != core.KindWrite || e.HolderCount != 2 {
-			t.Fatalf("got %+v, want a writer and a reader inside", e)
+			t.Fatalf("got %+v, want a writer and its inner reader", e)
 		}
 		for _, h := range e.Holders {
 			if writes := h.TTL < 2*time.Minute; writes != (h.Field == w.Field()) || h.ClientID() != locks.ID() {

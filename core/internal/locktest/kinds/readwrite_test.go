@@ -122,7 +122,7 @@ func TestReadWrite_RefreshAndLeave(t *testing.T) {
 		b.WantTTL("map", 59*time.Second, time.Minute)
 		_, r = r.Handover()
 		locktest.Must(t, w.Leave(t.Context(), 2*time.Second))
-		b.WantTTL("map", 59*time.Second, time.Minute) // the reader inside is still there
+		b.WantTTL("map", 59*time.Second, time.Minute) // the inner reader still holds the lock
 		locktest.MustRelease(t, r)
 		locktest.Pass(time.Minute)
 		b.WantNothing()

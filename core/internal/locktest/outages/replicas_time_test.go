@@ -51,7 +51,7 @@ func TestReplicas_TimeOfAShortfall(t *testing.T) {
 }
 
 // While the replicas of one command are slow, other commands do not wait, with or without acknowledgements, and the
-// client does not take Redis for silent.
+// client does not treat Redis as silent.
 func TestReplicas_OtherCallersDoNotWait(t *testing.T) {
 	t.Parallel()
 	pretendReplicas(t, func(t *testing.T, srv *redistest.Server, b *locktest.Redis) {
