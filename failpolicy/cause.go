@@ -28,8 +28,8 @@ const (
 	// the handler. The cause is reported if the rule asks for an error ([Fail]), or if the handler
 	// gave up because of the loss. The effects of the handler until then remain.
 	//
-	// After the loss, a call inside the handler that asks for the same lock or another one has this
-	// cause, too. Its handler does not run, whatever its strategies are.
+	// After the loss, a nested call of the handler that asks for any lock has this cause, too. The
+	// handler of the nested call does not run, whatever the strategies of its rule are.
 	Lost Cause = "lost"
 	// Canceled: the caller went away.
 	Canceled Cause = "canceled"
@@ -80,7 +80,7 @@ func (c Cause) AsksStrategy() bool {
 	return slices.Contains([]Cause{Busy, Debounced, Backend, Key, Overload}, c)
 }
 
-// Status returns the default status of the cause. For [Canceled], the HTTP half is 0: nothing is
+// Status returns the default status of the cause. For [Canceled], HTTP is 0, because nothing is
 // written to a caller that went away.
 func (c Cause) Status() Status { return c.answer().status }
 

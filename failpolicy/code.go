@@ -57,14 +57,14 @@ func ParseCode(name string) (Code, error) {
 	return codeOK, &UnknownWordError{What: "grpc code", Word: name, Known: names[1:], Suggestion: Nearest(name, names[1:])}
 }
 
-// Status is the status that a client sees, as a pair: one half for each transport. A zero half is
-// not set, and leaves the default of its cause.
+// Status is the status that a client sees, with one field for each transport. A zero field is not set:
+// the default of the cause applies.
 type Status struct {
 	HTTP int  // 400 to 599
 	GRPC Code // not OK
 }
 
-// problems returns the problems of the halves that are set.
+// problems returns the problems of the fields that are set.
 func (s Status) problems() []error {
 	var errs []error
 	if s.HTTP != 0 && (s.HTTP < 400 || s.HTTP > 599) {
@@ -76,8 +76,8 @@ func (s Status) problems() []error {
 	return errs
 }
 
-// over returns base with the halves that s sets.
-func (s Status) over(base Status) Status {
+// applyTo returns base with the fields that s sets.
+func (s Status) applyTo(base Status) Status {
 	if s.HTTP != 0 {
 		base.HTTP = s.HTTP
 	}

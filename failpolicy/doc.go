@@ -9,22 +9,22 @@
 //
 // A rule has a strategy for each of the first five causes. Busy and debounced share OnBusy.
 //
-//	cause      what happened                          HTTP  gRPC                asks        hint when to retry
+//	cause      what happened                          HTTP  gRPC                strategy    hint when to retry
 //	busy       taken for the whole wait time          409   ABORTED             OnBusy      1 to 5 s
 //	debounced  inside a debounce window               429   RESOURCE_EXHAUSTED  OnBusy      the rest of the window
 //	backend    Redis cannot answer                    503   UNAVAILABLE         OnBackend   1 to 2 s
 //	key        the request yields no key              400   INVALID_ARGUMENT    OnKey       none
 //	overload   too many calls already wait            429   RESOURCE_EXHAUSTED  OnOverload  1 to 5 s
-//	lost       the lock was lost under the handler    500   INTERNAL            no          none: the outcome is unknown
-//	canceled   the caller went away                   0     CANCELLED           no          none
-//	deadline   the caller's deadline has passed       504   DEADLINE_EXCEEDED   no          none
+//	lost       the lock was lost in the handler       500   INTERNAL            none        none: the outcome is unknown
+//	canceled   the caller went away                   0     CANCELLED           none        none
+//	deadline   the caller's deadline has passed       504   DEADLINE_EXCEEDED   none        none
 //
 // Status 0 means that nothing is sent. A busy semaphore is 429, RESOURCE_EXHAUSTED. Cause key
 // is 413 for a body that is too large, and 415 for a body of another content type.
 //
-// Mistakes of the program are 500, whatever the rule says: for example a registered variable that the program did
-// not set or could not compute, and a lock that the call cannot take because of another lock that it holds, such
-// as two kinds on one name. A rule changes statuses with Status. Its Message replaces the text of every cause.
+// A mistake of the program is answered with 500, whatever the rule says. For example, the program did not set
+// or could not compute a registered variable, or the call already holds the name as a lock of another kind. A rule
+// changes statuses with its Status. Its Message replaces the text of every cause.
 //
 // Each cause has a [Cause.Type] for problem documents (RFC 9457), and a [Cause.Reason], such as
 // LOCK_BUSY, for the ErrorInfo of gRPC. The type is an identifier, not a page to open. Both are

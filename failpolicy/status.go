@@ -27,7 +27,7 @@ func (s Statuses) Validate() error {
 // Status returns the status that a client sees for a cause under these changes.
 func (s Statuses) Status(c Cause) Status {
 	if change := s.Of(c); change != nil {
-		return change.over(c.Status())
+		return change.applyTo(c.Status())
 	}
 	return c.Status()
 }

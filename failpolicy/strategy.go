@@ -59,7 +59,7 @@ var strategies = []struct { //nolint:gochecknoglobals // a table that is only re
 	{Skip, Reply{Mark: MarkSkipped, HTTP: 204}, []string{"NOOP", "NONE"}},
 	{NullResponse, Reply{Mark: MarkNull, HTTP: 200, Body: true}, []string{"RETURN_NULL", "NULL"}},
 	{strategy: Fallback, others: []string{"CUSTOM", "CUSTOM_HANDLER"}},
-	{strategy: Proceed, others: []string{"CONTINUE", "NO_OPERATION"}}, // klock: the method runs without the lock
+	{strategy: Proceed, others: []string{"CONTINUE", "NO_OPERATION"}}, // NO_OPERATION of klock runs the method without the lock
 }
 
 // Strategies lists the strategies in the order of the documentation.

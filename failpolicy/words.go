@@ -42,9 +42,9 @@ func parseWord[T ~string](what, word string, known []T, foreign func(string) T) 
 }
 
 // Nearest returns the name that was probably meant by word, or "" if none is near. It ignores letter
-// case, underscores and hyphens, and about every third letter may be wrong. If no name is near, it
-// returns the longest name of at least four letters that word contains: fair for RFairLock. It is meant
-// for error messages.
+// case, underscores and hyphens, and tolerates about one wrong letter in three. If no name is near, it
+// returns the longest name of at least four letters that word contains, such as fair for RFairLock. It is
+// meant for error messages.
 func Nearest(word string, names []string) string {
 	folded := []rune(fold(word))
 	best, bestDistance := "", len(folded)/3+1
@@ -82,7 +82,7 @@ func fold(s string) string {
 // distance returns the number of letters to insert, delete, replace, or swap with the
 // neighbour to turn s into t. It returns at most limit.
 func distance(s, t []rune, limit int) int {
-	s, t = differing(s, t)
+	s, t = trimCommon(s, t)
 	if max(len(s)-len(t), len(t)-len(s)) >= limit {
 		return limit
 	}
@@ -111,8 +111,8 @@ func distance(s, t []rune, limit int) int {
 	return min(last[len(t)], limit)
 }
 
-// differing returns two words without their common beginning and end.
-func differing(s, t []rune) (leftOfS, leftOfT []rune) {
+// trimCommon returns two words without their common beginning and end.
+func trimCommon(s, t []rune) (leftOfS, leftOfT []rune) {
 	for len(s) > 0 && len(t) > 0 && s[0] == t[0] {
 		s, t = s[1:], t[1:]
 	}

@@ -13,10 +13,10 @@ import (
 type audit[K comparable, X any] struct {
 	env         *environment
 	adapter     *Adapter[K, X]
-	placed      []*Entry[X]         // beside the sets
+	placed      []*Entry[X]         // see Registry
 	generations []*generation[K, X] // one for each table
 	known       []K                 // the endpoints that exist, in order
-	complete    bool                // known contains all of them
+	complete    bool                // known contains every endpoint
 }
 
 // report returns all problems.
@@ -34,7 +34,7 @@ func (a *audit[K, X]) report() *Report {
 		report.Add(e.Endpoint, e.Err)
 	}
 	if a.complete {
-		for _, e := range entries[len(a.placed):] { // Place warned of the placed entries
+		for _, e := range entries[len(a.placed):] { // Place has already warned of the placed entries
 			for _, p := range e.Point.oddities() {
 				report.Warn(p.Endpoint, p)
 			}
@@ -95,9 +95,9 @@ func (a *audit[K, X]) checkReachable(report *Report) {
 	}
 }
 
-// checkTogether reports conflicts between entries: one key as locks of different kinds, and rules of
-// one name on one endpoint from two origins. Within one set, several keys may share an endpoint and its rules.
-// Problems of sets come last, because their file can be changed.
+// checkTogether reports conflicts between entries: a key that is locked with different kinds, and two rules of one name
+// on one endpoint from different origins. A placed entry is an origin, and so is a set. Within a set, several keys may
+// share an endpoint and its rules. The sets are the last origins, so that a problem names a rule that a file can change.
 func checkTogether[X any](report *Report, origins [][]*Entry[X]) {
 	before := map[ruleset.Endpoint][]*Point{}
 	var rules []*ruleset.Resolved

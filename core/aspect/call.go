@@ -12,20 +12,20 @@ import (
 // further methods:
 //
 //   - AnswerBy() [time.Time] returns the time by which the call has to be answered, if it is not the deadline of the
-//     caller's context. An example is a server's write timeout. A wait ends before that time, as it does before the
-//     caller's deadline; the handler's context is not canceled then. The zero time means no limit.
-//   - Abandoned() bool reports whether a layer around the adapter, such as a timeout, answered the call while it
-//     waited, so that its objects may already serve another call. The cause is then [failpolicy.Canceled], and neither
+//     caller's context. An example is a server's write timeout. A wait ends before that time, as it ends before the
+//     caller's deadline. The handler's context is not canceled at that time. The zero time means no limit.
+//   - Abandoned() bool reports whether a layer around the adapter, such as a timeout, answered the call during its
+//     wait. The objects of the call may then already serve another call. The cause is [failpolicy.Canceled], and neither
 //     the handler nor a later rule sees the call.
-//   - Canceled(err error) bool reports whether an error of the handler means that the handler gave up because its
-//     context was done, in the terms of the transport, such as a gRPC status. Run uses it to distinguish a loss from a
-//     cancellation by the client. Run recognizes [context.Canceled] and [context.DeadlineExceeded] without it.
+//   - Canceled(err error) bool reports whether an error of the handler means that its context was done, such as the
+//     gRPC status CANCELLED. Run uses it to distinguish a loss from another failure of the handler. Run recognizes
+//     [context.Canceled] and [context.DeadlineExceeded] without it.
 //   - BeforeWait() func(ctx [context.Context]) error returns a function that Run calls before the call waits, nil if
-//     there is none. For example, a server notices that the client has left only after it has read the body of the
-//     request. Run calls the function at most once: after the first failed attempt to take a lock for which the call
-//     may wait, or if other calls already wait for the lock, but not if a queue is full. The function has to return when
-//     ctx is done, at the latest at the end of the wait time. If it returns an error, the acquisition fails with it;
-//     [core.ErrTooManyWaiters] counts as an overload.
+//     there is none. The HTTP adapters read the body of the request in it, because net/http notices only then that the
+//     client has left. Run calls the function at most once: after the first failed attempt to take a lock for which the
+//     call may wait, or if other calls already wait for that lock. It does not call the function if the queue is full.
+//     The function has to return when ctx is done, at the latest at the end of the wait time. If it returns an error,
+//     the acquisition fails with that error; [core.ErrTooManyWaiters] counts as an overload.
 type Call interface {
 	// Env returns the variables of the request for conditions and keys. Run calls it only if a rule needs a variable,
 	// and at most once.
@@ -61,8 +61,8 @@ type Grant struct {
 	// Token is the fencing token of that lock, or of the last lock before it that has a token; 0 if none has.
 	Token int64
 
-	// Unlocked is the reason why the handler runs without the lock of some rule, empty if every rule has its lock. If
-	// there are several reasons, it is [UnlockedProceed] before all others.
+	// Unlocked is the reason why the handler runs without the lock of some rule, empty if every rule has its lock. Among
+	// several reasons, [UnlockedProceed] takes precedence.
 	Unlocked Unlocked
 }
 
@@ -72,8 +72,8 @@ type Unlocked string
 // The reasons.
 const (
 	UnlockedProceed  Unlocked = "proceed"  // the lock was not acquired, strategy proceed
-	UnlockedDisabled Unlocked = "disabled" // the rule is disabled, or all are suspended
-	UnlockedDryRun   Unlocked = "dry_run"  // the rule only counts
+	UnlockedDisabled Unlocked = "disabled" // the rule is disabled, or the kill switch is on
+	UnlockedDryRun   Unlocked = "dry_run"  // the rule makes a dry run
 	UnlockedWhen     Unlocked = "when"     // the rule's condition is false
 )
 

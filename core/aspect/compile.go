@@ -19,8 +19,8 @@ type Site struct {
 	// Schema declares the variables that keys and conditions can use.
 	Schema *keyexpr.Schema
 
-	// Late names the variables that may arrive late, such as the body of a request. A run first refuses calls that fail
-	// without them: keys that lack another part, and locks that would be refused at once.
+	// Late names the variables that may arrive late, such as the body of a request. Before a run reads them, it refuses
+	// the call if a key lacks another value or the lock would be refused at once.
 	Late []string
 
 	// Fallbacks names the fallback handlers that the adapter can run.
@@ -30,7 +30,7 @@ type Site struct {
 	AnyFallback bool
 }
 
-// room describes how long the names of rules may be, given the key limit of a client.
+// room describes how long the names of locks may be, given the key limit of a client.
 type room struct {
 	added   int    // bytes that the client's prefix or name mapper adds
 	option  string // the option that adds them
@@ -46,7 +46,7 @@ func roomOf(locks *core.Client) room {
 	return r
 }
 
-// compileAll compiles rules for a site and the keys of a client. The error contains every problem.
+// compileAll compiles rules for a site. keys limits the names of their locks. The error contains every problem.
 func compileAll(site *Site, rules []*ruleset.Resolved, keys room) ([]*compiledRule, error) {
 	var problems []*ruleset.Problem
 	if len(rules) == 0 {
@@ -155,7 +155,7 @@ func (c *compiler) compileWhen() *keyexpr.Condition {
 }
 
 func (c *compiler) compileKeys() (keys []*keyexpr.Template) {
-	if n := len(c.rule.Prefix); n > keyexpr.MaxPrefixLength { // it would leave little more than a hash of every key
+	if n := len(c.rule.Prefix); n > keyexpr.MaxPrefixLength { // little more than a hash of each key would fit after it
 		c.reportf("prefix", `has %d bytes: write one of at most %d, such as "shop:"`, n, keyexpr.MaxPrefixLength)
 		return nil
 	}

@@ -1,12 +1,12 @@
-// Package aspect turns rules into locks around a handler. Every adapter is built on it: those for Gin, net/http, gRPC,
-// Connect and plain functions ([Wrap]). An adapter for another framework implements [Call], describes its endpoints to
+// Package aspect turns rules into locks around a handler. The adapters for Gin, net/http, gRPC, Connect and plain
+// functions ([Wrap]) are built on it. An adapter for another framework implements [Call], describes its endpoints to
 // a [Registry] with an [Adapter], and translates the [Outcome] of [Point.Run]. Package adaptertest tests such an
-// adapter, and examples/adapters/README.md shows how to write one. The parts that only the HTTP adapters of this module
-// need are in package httpcall, which is not stable.
+// adapter, and examples/adapters/README.md shows how to write one. Package httpcall contains the code that only the HTTP
+// adapters of this module need. Its API is not stable.
 //
 // # Functions
 //
-// [Wrap] puts a rule around a function. Its key reads the argument as in, by its Go names:
+// [Wrap] puts a rule around a function. In the key, the variable in is the argument, with Go's field names:
 //
 //	locking, err := aspect.New(locks)
 //	if err != nil {
@@ -22,7 +22,7 @@
 // and no error. A function with another signature, such as a variadic function, goes into a closure with this
 // signature.
 //
-// A rule file (package ruleset) names a function as func:
+// A rule file (package ruleset) names a function with func:
 //
 //	rules:
 //	  - func: close-day
@@ -62,11 +62,11 @@
 //     disabled, dry run, a condition that is false, strategy proceed.
 //   - Run returns the error of the handler untouched. A failed release never replaces it. A panic or [runtime.Goexit]
 //     releases the locks and then continues.
-//   - If the lock of a rule is not acquired, Run frees the locks of the rules before it.
+//   - If a rule refuses the call, Run releases the locks of the rules before it.
 //   - The wait ends before the caller's deadline, so that the answer is "busy" and not a bare deadline. It also ends
 //     before the time by which the call has to be answered (AnswerBy of a [Call]).
-//   - A lock that is lost under its handler is reported as lost, even if the handler returns the cancellation that the
-//     loss caused.
+//   - A lock that is lost while its handler runs is reported as lost, even if the handler returns the cancellation that
+//     the loss caused.
 //   - No part of an [Outcome] that is for the client contains a key, an owner or an answer of Redis.
 //
 // An [Aspect] and a [Point] are safe for concurrent use.

@@ -19,8 +19,8 @@ type Judge struct {
 	// Noun is the word for an endpoint. "" means the usual word of the transport.
 	Noun string
 
-	// Concerns reports whether a rule for the transport, with the given endpoint, is for these endpoints. If it is nil, every
-	// rule is.
+	// Concerns reports whether a rule with the given endpoint belongs to these endpoints. If it is nil, every rule for the
+	// transport does.
 	Concerns func(ruleset.Endpoint) bool
 
 	// Endpoints lists all endpoints that exist.
@@ -34,7 +34,7 @@ type Judge struct {
 	// endpoint. If Below is nil, no endpoint has such rules.
 	Below func(ruleset.Endpoint) bool
 
-	// Beside reports whether an endpoint has rules beside the sets. If it is nil, no endpoint has such rules.
+	// Beside reports whether an endpoint has rules from [Registry.Place]. If it is nil, no endpoint has such rules.
 	Beside func(ruleset.Endpoint) bool
 
 	// Hint is the advice for a rule that matches no endpoint and is similar to none. "" means the usual advice of the
@@ -52,34 +52,34 @@ func (j *Judge) Judge(r *Report, sets ...*ruleset.Set) {
 	}
 }
 
-// used returns the rules of a set that apply to an endpoint of j.
-func (j *Judge) used(set *ruleset.Set) map[*ruleset.Resolved]bool {
-	used := map[*ruleset.Resolved]bool{}
+// matchedRules returns the rules of a set that apply to an endpoint of j.
+func (j *Judge) matchedRules(set *ruleset.Set) map[*ruleset.Resolved]bool {
+	matched := map[*ruleset.Resolved]bool{}
 	anyMethod := map[string]bool{} // paths of patterns without a method
 	for _, e := range j.Endpoints {
 		anyMethod[e.Path] = anyMethod[e.Path] || e.Method == "*"
 		for _, rule := range set.Lookup(e) {
 			if rule.Endpoint == e || !has(j.Below, e) || !strings.HasSuffix(rule.Endpoint.Path, "*") {
-				used[rule] = true
+				matched[rule] = true
 			}
 		}
 	}
 	for _, rule := range set.Rules() {
 		if rule.Endpoint.Transport == j.Transport && anyMethod[rule.Endpoint.Path] {
-			used[rule] = true // the pattern serves any method, even a method that a client invents
+			matched[rule] = true // the pattern serves any method, even a method that a client invents
 		}
 	}
-	return used
+	return matched
 }
 
 func has(ask func(ruleset.Endpoint) bool, e ruleset.Endpoint) bool { return ask != nil && ask(e) }
 
 // unmatched returns a problem for each rule of a set that applies to no endpoint of j.
 func (j *Judge) unmatched(set *ruleset.Set) []*ruleset.Problem {
-	used := j.used(set)
+	matched := j.matchedRules(set)
 	var list []*ruleset.Problem
 	for _, rule := range set.Rules() {
-		if rule.Endpoint.Transport == j.Transport && !used[rule] && (j.Concerns == nil || j.Concerns(rule.Endpoint)) {
+		if rule.Endpoint.Transport == j.Transport && !matched[rule] && (j.Concerns == nil || j.Concerns(rule.Endpoint)) {
 			list = append(list, rule.Problem("endpoint", j.Missing(rule.Endpoint)))
 		}
 	}
@@ -101,8 +101,8 @@ func (j *Judge) Missing(e ruleset.Endpoint) string {
 	}
 }
 
-// nearest returns the label of the endpoint that is most similar to e, "" if none is similar. Full names of gRPC methods are
-// all similar, so nearest requires that either the method or the service is the same.
+// nearest returns the label of the endpoint that is most similar to e, "" if none is similar. The full names of gRPC
+// methods resemble each other, so nearest requires that either the method or the service is the same.
 func (j *Judge) nearest(e ruleset.Endpoint) string {
 	labels := j.labels()
 	if j.Transport != ruleset.TransportGRPC {

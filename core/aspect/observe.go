@@ -28,7 +28,7 @@ type RuleInfo struct {
 	WaitTime  time.Duration // the longest wait of a call: 0 for one attempt, or [ruleset.WaitForever]
 	LeaseTime time.Duration // the fixed lease; 0 if the watchdog renews it
 	Policy    failpolicy.Policy
-	Retracted bool // a reload removed the rule
+	Retracted bool // the rule is no longer in force
 }
 
 // Decision describes the result of one rule for one call.
@@ -38,7 +38,7 @@ type Decision struct {
 	Cause    failpolicy.Cause    // why the lock was not acquired or not kept; empty otherwise
 	Strategy failpolicy.Strategy // the answer to the cause; empty without a cause
 	Unlocked Unlocked            // why the handler ran without this rule's lock; empty otherwise
-	DryRun   bool                // Cause would have happened
+	DryRun   bool                // the rule makes a dry run, so Cause did not affect the call
 	Waited   time.Duration       // time until the lock was acquired or refused
 	Err      error               // the error that led to Cause; may name the key: not for clients or labels
 }
@@ -88,8 +88,9 @@ type Observer struct {
 	// Unlocked is notified before a handler runs without the lock of a rule.
 	Unlocked func(ctx context.Context, u UnlockedRun)
 
-	// Reload is notified once of every attempt to bring the rule file of an adapter into force, including the first load
-	// if it succeeds, however many adapters and lock clients share the observer. It must not start a reload itself.
+	// Reload is notified of every attempt to bring the rule file of an adapter into force, including a first load that
+	// succeeds. If several adapters or lock clients share the observer, it is notified of each attempt once. It must not
+	// start a reload itself.
 	Reload func(r ruleset.Reload)
 }
 

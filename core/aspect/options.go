@@ -42,8 +42,8 @@ func WithSet(p ruleset.Provider) Option {
 }
 
 // WithFallback registers a function that [Wrap] runs instead of the wrapped function if the strategy of a rule is
-// fallback and its Fallback is name. It must have the types of the wrapped function; Wrap checks that. Inside it,
-// [OutcomeFrom] returns the cause. Adapters of transports have their own options for fallbacks.
+// fallback and its Fallback is name. fn must have the types of the wrapped function; Wrap checks that. In fn,
+// [OutcomeFrom] returns the cause. Adapters of transports have separate options for fallbacks.
 func WithFallback[In, Out any](name string, fn func(context.Context, In) (Out, error)) Option {
 	return func(c *config) error {
 		switch {

@@ -37,8 +37,8 @@ const (
 type Outcome struct {
 	Verdict Verdict
 
-	// Cause is the reason why the handler did not run or ran unlocked, or Lost. If the handler ran unlocked, Verdict is
-	// VerdictRan and Unlocked is UnlockedProceed. Cause is empty if nothing went wrong.
+	// Cause is the reason why the handler did not run or ran without the lock, or [failpolicy.Lost]. If the handler ran
+	// without the lock, Verdict is VerdictRan and Unlocked is UnlockedProceed. Cause is empty if nothing went wrong.
 	Cause failpolicy.Cause
 
 	// Misconfigured reports that the program and not the request is at fault. Cause is then [failpolicy.Key].

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Registry holds the endpoints of an adapter with all their rules: the [Table] of each set, and the rules that the
-// program puts on endpoints beside the sets. It checks them together. Create it with [NewRegistry]. It is safe for
+// Registry holds the endpoints of an adapter with all their rules: the [Table] of each set, and the placed entries, whose
+// rules are in no set (see [Registry.Place]). It checks them together. Create it with [NewRegistry]. It is safe for
 // concurrent use.
 //
 // At first a registry does not know which endpoints exist: a table compiles the rules of an endpoint at its first
@@ -24,9 +24,9 @@ type Registry[K comparable, X any] struct {
 
 	mu      sync.Mutex
 	tables  []*Table[K, X]
-	placed  []*Entry[X] // beside the sets
+	placed  []*Entry[X] // from Place
 	known   map[K]bool  // the endpoints that exist
-	checked bool        // known contains all of them
+	checked bool        // known contains every endpoint
 }
 
 func newRegistry[K comparable, X any](env *environment, adapter *Adapter[K, X]) *Registry[K, X] {
@@ -34,9 +34,9 @@ func newRegistry[K comparable, X any](env *environment, adapter *Adapter[K, X]) 
 	return &Registry[K, X]{env: env, adapter: adapter, known: map[K]bool{}}
 }
 
-// Table returns the table of a provider. The same provider gets the same table. The table follows the reloads of the
-// provider until the provider is closed. If [ruleset.CheckProvider] fails, Table returns its error and no table. If
-// [ruleset.Provider.Subscribe] fails, Table returns its error and a table with the current set.
+// Table returns the table of a provider. Each provider has one table, which follows the reloads of the provider until the
+// provider is closed. If [ruleset.CheckProvider] fails, Table returns that error and no table. If
+// [ruleset.Provider.Subscribe] fails, Table returns that error and a table with the current set.
 func (r *Registry[K, X]) Table(p ruleset.Provider) (*Table[K, X], error) {
 	if err := ruleset.CheckProvider(p); err != nil {
 		return nil, err
@@ -93,9 +93,9 @@ func (r *Registry[K, X]) prepare(t *Table[K, X], set *ruleset.Set) (commit func(
 	}, nil
 }
 
-// keeps reports whether an endpoint of a table still exists under another set. An endpoint that stands for all calls
-// under a wildcard disappears with the rule of the wildcard. A route may end in a wildcard, too: it stays if the program
-// gave it to Check or put rules on it.
+// keeps reports whether an endpoint of a table still exists under another set. If the endpoint is a wildcard, it stands
+// for all calls that match, and disappears with its rule. But a route of the program may end in a wildcard, too: it stays
+// if the program gave it to Check or put rules on it.
 func (r *Registry[K, X]) keeps(set *ruleset.Set, k K) bool {
 	e := r.adapter.Endpoint(k)
 	if !strings.HasSuffix(e.Path, "*") || r.isKnown(k) {
@@ -125,8 +125,8 @@ func (r *Registry[K, X]) Compile(k K, rules ...ruleset.Rule) *Entry[X] {
 	return r.adapter.entry(nil, k, resolved, nil, err)
 }
 
-// Place puts an entry of [Registry.Compile] into force beside the sets, so that the registry checks it together with
-// them. It warns of oddities at once, because not every program calls Check.
+// Place puts an entry of [Registry.Compile] into force in addition to the sets. The registry then checks the entry
+// together with the sets. Place warns of oddities at once, because not every program calls Check.
 func (r *Registry[K, X]) Place(e *Entry[X]) {
 	r.mu.Lock()
 	r.placed = append(r.placed, e)
@@ -135,8 +135,7 @@ func (r *Registry[K, X]) Place(e *Entry[X]) {
 	r.env.warn(e.Point.oddities()...)
 }
 
-// At returns the entries of an endpoint that are in force: those that were placed there, and the entries of
-// the tables that have it.
+// At returns the entries of an endpoint that are in force: the placed entries, and the entries in the tables.
 func (r *Registry[K, X]) At(k K) []*Entry[X] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,8 +155,8 @@ func (r *Registry[K, X]) At(k K) []*Entry[X] {
 }
 
 // Check compiles and checks the rules of every endpoint. keys are the endpoints that exist, in addition to the
-// endpoints of earlier Checks: a rule has to match one of them. From then on the registry refuses a reload that would
-// not pass. Pass the report to [Aspect.Conclude].
+// endpoints of earlier Checks: a rule has to match one of them. After Check, the registry refuses a reload that does
+// not pass the same checks. Pass the report to [Aspect.Conclude].
 func (r *Registry[K, X]) Check(keys ...K) *Report {
 	tables := r.tablesInForce()
 	var report *Report
@@ -180,7 +179,7 @@ func pauseReloads[K comparable, X any](tables []*Table[K, X], do func()) {
 	}
 	done := false
 	cancel, err := tables[0].provider.Subscribe(func(*ruleset.Set) (func(), error) {
-		if !done { // otherwise it is a reload before cancel
+		if !done { // otherwise this is a reload that began before cancel
 			pauseReloads(tables[1:], do)
 			done = true
 		}
@@ -189,12 +188,12 @@ func pauseReloads[K comparable, X any](tables []*Table[K, X], do func()) {
 	if err == nil {
 		cancel()
 	}
-	if !done { // the provider takes no subscriber and so does not reload, or it recovered a panic of do, which belongs to the caller
+	if !done { // the provider refused the subscriber and so does not reload, or it recovered a panic of do, which is to reach the caller
 		pauseReloads(tables[1:], do)
 	}
 }
 
-// sortByProvider sorts tables by the addresses of their providers, which do not move. All registries share that order,
+// sortByProvider sorts tables by the addresses of their providers, which do not move. All registries use that order,
 // so that two registries that are checked at the same time do not deadlock.
 func sortByProvider[K comparable, X any](tables []*Table[K, X]) []*Table[K, X] {
 	address := func(t *Table[K, X]) uintptr {

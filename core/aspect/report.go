@@ -16,7 +16,7 @@ type Report struct {
 	errors, warnings collector
 }
 
-// Add adds every problem of an endpoint that is joined in err. nil adds nothing.
+// Add adds every problem of an endpoint that is joined in err. A nil err adds nothing.
 func (r *Report) Add(e ruleset.Endpoint, err error) { r.errors.addError(e, err) }
 
 // Warn adds a warning about an endpoint.
@@ -48,12 +48,12 @@ func (r *Report) Warnings() []*ruleset.Problem { return r.warnings.problems() }
 // collector collects problems, each once, with the endpoints that have it. A rule with a wildcard may have a problem at
 // many endpoints.
 type collector struct {
-	order []*collected
-	seen  map[string]*collected
+	order []*finding
+	seen  map[string]*finding
 }
 
-// collected is one problem with the endpoints that have it.
-type collected struct {
+// finding is one problem with the endpoints that have it.
+type finding struct {
 	problem   *ruleset.Problem
 	endpoints []ruleset.Endpoint
 }
@@ -62,9 +62,9 @@ func (c *collector) add(e ruleset.Endpoint, p *ruleset.Problem) {
 	text := p.Error()
 	known := c.seen[text]
 	if known == nil {
-		known = &collected{problem: p}
+		known = &finding{problem: p}
 		if c.seen == nil {
-			c.seen = map[string]*collected{}
+			c.seen = map[string]*finding{}
 		}
 		c.seen[text] = known
 		c.order = append(c.order, known)
@@ -91,7 +91,7 @@ func (c *collector) addError(e ruleset.Endpoint, err error) {
 }
 
 // addExpressions adds the problems in err that concern keys and conditions. The rules already have problems, so the
-// other problems in err may be consequences. It skips a key or condition that already has a problem.
+// other problems in err may be consequences. It skips a key or condition for which c contains a problem.
 func (c *collector) addExpressions(e ruleset.Endpoint, err error) {
 	var more collector
 	more.addError(e, err)
@@ -120,7 +120,7 @@ func (c *collector) raw() []*ruleset.Problem {
 func (c *collector) problems() []*ruleset.Problem {
 	list := make([]*ruleset.Problem, len(c.order))
 	for i, known := range c.order {
-		list[i] = known.placed()
+		list[i] = known.withEndpoints()
 	}
 	slices.SortStableFunc(list, func(a, b *ruleset.Problem) int {
 		x, y := a.Source, b.Source
@@ -129,17 +129,18 @@ func (c *collector) problems() []*ruleset.Problem {
 	return list
 }
 
-// placed returns the problem with the names of the endpoints that have it, unless it names them already.
-func (c *collected) placed() *ruleset.Problem {
-	at := c.endpoints[0]
-	if at == c.problem.Endpoint || at.IsZero() || strings.Contains(c.problem.Message, at.Label()) {
-		return c.problem
+// withEndpoints returns the problem with one of the endpoints that have it and the number of the others, unless the problem
+// already names that endpoint.
+func (f *finding) withEndpoints() *ruleset.Problem {
+	at := f.endpoints[0]
+	if at == f.problem.Endpoint || at.IsZero() || strings.Contains(f.problem.Message, at.Label()) {
+		return f.problem
 	}
 	where := at.Label()
-	if more := len(c.endpoints) - 1; more > 0 {
+	if more := len(f.endpoints) - 1; more > 0 {
 		where = fmt.Sprintf("%s and %d more", where, more)
 	}
-	p := *c.problem
+	p := *f.problem
 	p.Message = where + ": " + p.Message
 	return &p
 }

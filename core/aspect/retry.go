@@ -21,8 +21,8 @@ const (
 // is in [0, 1), for example from [math/rand/v2.Float64]. It spreads clients that were refused at the same time.
 //
 //   - [failpolicy.Busy], [failpolicy.Overload]: the estimate plus or minus a quarter, between 1 s and 5 s.
-//   - [failpolicy.Debounced]: the estimate, in whole seconds once it is longer than one; 1 s if unknown. It is not
-//     spread, because the next call is a new intention and not a herd.
+//   - [failpolicy.Debounced]: the estimate, rounded up to whole seconds if it is longer than one; 1 s if unknown. It is
+//     not spread, because clients do not wait for the end of a window in a herd.
 //   - [failpolicy.Backend]: 1 to 2 s.
 //   - every other cause: no hint. A repeated bad request stays bad, and repeating a call after a loss may do the
 //     work twice.
@@ -39,9 +39,9 @@ func retryAfter(c failpolicy.Cause, estimate time.Duration, random float64) time
 	}
 }
 
-// spread returns a value at random within a quarter of d, and at least half a second, to both sides. If that range
-// crosses a bound, it is moved inside and keeps its width: 1 s becomes 1 to 2 s. Cutting the range off would bring
-// the clients together again.
+// spread returns a random value that differs from d by at most a quarter of d, or by at most half a second if that is
+// more. A range that crosses a bound is moved inside the bounds and keeps its width: 1 s becomes 1 to 2 s. A narrower
+// range would spread the clients less.
 func spread(d time.Duration, random float64) time.Duration {
 	reach := max(d/4, minRetry/2)
 	low := max(d-reach, minRetry)

@@ -134,7 +134,7 @@ func (r *run) applyStrategy() {
 }
 
 // answerLosses records locks that were lost while the handler ran, and changes the outcome if a rule requires it. If
-// several losses do, the client gets the first one.
+// several losses change the outcome, the client gets the first one.
 func (r *run) answerLosses() {
 	for i := range r.steps {
 		s := &r.steps[i]
@@ -154,8 +154,9 @@ func (r *run) answerLosses() {
 	}
 }
 
-// gaveUp reports whether the handler stopped because the step lost its lock: it returned the loss, or a cancellation,
-// unless the rule ignores losses. If the context of the caller is done, the caller has left, and gaveUp returns false.
+// gaveUp reports whether the handler stopped because the step lost its lock. The handler then returned the loss or, unless
+// the rule ignores losses, a cancellation. If the context of the caller is done, the caller has left, and gaveUp returns
+// false.
 func (r *run) gaveUp(s *step) bool {
 	switch err := r.out.Err; {
 	case err == nil, r.visit.caller.Err() != nil:

@@ -77,8 +77,8 @@ func (s *step) take(ctx context.Context, env *environment, v *visit, late []stri
 	}
 }
 
-// failEarly records failures that do not depend on the variables that arrive late: keys that lack another part, and
-// locks that would be refused at once. It reports whether the step failed.
+// failEarly records a failure that does not depend on the variables that arrive late: a key lacks another value, or the
+// lock would be refused at once. It reports whether the step failed.
 func (s *step) failEarly(ctx context.Context, env *environment, v *visit, late []string) bool {
 	for _, key := range s.rule.keys {
 		if err := key.CheckWithout(v.variables(), late...); err != nil {
@@ -182,14 +182,14 @@ func (s *step) isTaken(ctx context.Context, env *environment, names lockNames) (
 func (s *step) failAcquire(v *visit, err error) {
 	cause := s.causeOf(v, err)
 	d := s.rule.decide(cause)
-	if cause == failpolicy.Key { // the request has a key: the program is at fault if core refuses it
+	if cause == failpolicy.Key { // the request has a key; if core refuses the key, the program is at fault
 		d = s.rule.decideKey(http.StatusInternalServerError)
 	}
 	s.fail(d, s.rule.hint(cause, err), err)
 }
 
-// causeOf returns the cause for an error of core. Unambiguous errors come first, because an error may wrap the error of
-// a context for more than one reason.
+// causeOf returns the cause for an error of core. It checks unambiguous errors first, because an error may wrap the error
+// of a context for more than one reason.
 func (s *step) causeOf(v *visit, err error) failpolicy.Cause {
 	switch {
 	case errors.Is(err, core.ErrTooManyWaiters):
@@ -246,7 +246,7 @@ func (s *step) endHold(ctx context.Context, succeeded bool) error {
 	}
 	err := s.hold.Leave(ctx, s.rule.Debounce)
 	if errors.Is(err, core.ErrInvalid) {
-		// An outer call of the same context holds the lock, and decides how it ends.
+		// An outer call with the same context holds the lock and decides how the hold ends.
 		return s.hold.Release(ctx)
 	}
 	return err

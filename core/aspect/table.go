@@ -100,7 +100,7 @@ func (t *Table[K, X]) Renew(keys ...K) []*Entry[X] {
 	return list
 }
 
-// learn returns a generation that contains the endpoints and came into force. It compiles only endpoints that the
+// learn puts a generation that contains the endpoints into force and returns it. It compiles only endpoints that the
 // generation in force does not contain.
 func (t *Table[K, X]) learn(keys ...K) *generation[K, X] { return t.compile(false, true, keys...) }
 
@@ -143,8 +143,9 @@ func (t *Table[K, X]) extend(now, next *generation[K, X], learned map[K]*Entry[X
 }
 
 // replace puts a generation of another set into force. prepared is the generation that was in force when next was
-// created. replace removes endpoints that were compiled since then from next, because next was prepared without them;
-// the next call compiles them. Observers are notified of the removed rules before the new ones, because both may have the same names.
+// created. If an endpoint was compiled since then, replace removes it from next, because next was prepared without it.
+// The next call of the endpoint compiles it. Observers are notified of the removed rules before the new ones, because both
+// may have the same names.
 func (t *Table[K, X]) replace(prepared, next *generation[K, X]) {
 	t.swapMu.Lock()
 	defer t.swapMu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// visit is the caller's side of a run: the call, its variables, its context and its deadline. It depends on neither
-// rules nor locks.
+// visit is the caller's side of a run: the call, its variables, its context and its deadline. It does not depend on rules
+// or locks.
 type visit struct {
 	call     Call
 	caller   context.Context //nolint:containedctx // lives as long as the call
 	env      keyexpr.Env     // nil until a rule needs a variable
-	prepared bool            // the preparation for a wait was called
+	prepared bool            // the function of BeforeWait was called
 }
 
 // variables returns the variables of the call. It calls Env at most once.
@@ -55,7 +55,7 @@ func (v *visit) isCancellation(err error) bool {
 	return ok && reporter.Canceled(err)
 }
 
-// beforeWait returns the work that the call has to do before it waits, nil if there is none.
+// beforeWait returns the function that has to run before the call waits, nil if there is none.
 func (v *visit) beforeWait() func(ctx context.Context) error {
 	if v.prepared {
 		return nil

@@ -17,7 +17,7 @@ func CancelDebounce(ctx context.Context) {
 	}
 }
 
-// window is the debounce window of a run. It begins when the run succeeds. The context of the handler leads to it.
+// window is the debounce window of a run. It begins when the run succeeds. The context of the handler carries it.
 type window struct {
 	outer    *window // the window of a run around this one
 	canceled atomic.Bool
@@ -26,7 +26,7 @@ type window struct {
 type windowKey struct{}
 
 // windowOf returns the window of the innermost run around ctx that has a window, nil if none has. The context of a
-// framework may carry only the lock; the context of the lock then leads to the window.
+// framework, such as gin's, may give access only to the lock. Then windowOf looks in the context of the lock.
 func windowOf(ctx context.Context) *window {
 	w, ok := ctx.Value(windowKey{}).(*window)
 	if owner, carries := ctx.Value(core.ContextKey).(context.Context); !ok && carries {

@@ -45,7 +45,7 @@ type Adapter struct {
 // Program is the program that an adapter serves.
 type Program struct {
 	Locks    *core.Client
-	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go
+	InCode   []ruleset.Rule   // the rules that the program puts on the endpoint in Go
 	Declared []ruleset.Rule   // the rules that the endpoint declares; nil unless [Adapter].Declares
 	Set      ruleset.Provider // the rules that name the endpoint; empty if InCode contains any
 
@@ -61,7 +61,7 @@ type Server struct {
 	// Aspect is the Aspect of the guard.
 	Aspect *aspect.Aspect
 
-	// Check is the Check of the guard, for the endpoint.
+	// Check calls the guard's Check with the endpoint.
 	Check func() error
 
 	// Hold is the function of the adapter that returns the lock under which the handler of ctx runs.
@@ -83,9 +83,9 @@ type Call struct {
 type Answer struct {
 	OK    bool          // the call succeeded
 	Code  int           // the status, unless OK
-	Text  string        // the string that the handler returned
+	Text  string        // the string that the handler or the fallback returned
 	Cause string        // the type or reason by which a client distinguishes causes
-	Retry time.Duration // the time after which to try again; 0 unless every form of the transport has it
+	Retry time.Duration // the hint when to try again; 0 if the places in which the transport sends it differ
 	Lock  string        // "skipped", "null", "unlocked", or ""
 	Token string        // the fencing token, "" if there is none
 	All   string        // everything that a client can read, including headers

@@ -36,7 +36,7 @@ type bench struct {
 func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 	t.Helper()
 	b := &bench{t: t, adapter: a, redis: redistest.New(t)}
-	// On a busy machine an answer may take long. A lock that no call releases has to stay.
+	// On a busy machine an answer of Redis may take long. A lock that no call releases must not expire during a test.
 	usual := []core.Option{core.WithPrefix(prefix), core.WithBackendTimeout(time.Minute), core.WithWatchdog(time.Hour), core.WithObserver(b.warned.observer())}
 	locks, err := core.New(b.redis.Client(), append(usual, opts...)...)
 	if err != nil {
@@ -184,7 +184,7 @@ func (b *bench) isTaken() bool {
 	return len(state.Holders) > 0
 }
 
-// wantFree returns when the lock is free. A client may read an answer before the release.
+// wantFree waits until the lock is free, because a client may read an answer before the guard releases the lock.
 func (b *bench) wantFree(t *testing.T) {
 	t.Helper()
 	awaitEvent(t, "the release", func() bool { return !b.isTaken() && b.locks.Stats().Holds == 0 })
@@ -229,8 +229,8 @@ func awaitEvent(t testing.TB, what string, happened func() bool) {
 	}
 }
 
-// testContext returns a context whose deadline is a little before the time limit of all tests, which would kill them
-// without a message.
+// testContext returns a context that ends a little before the time limit of go test, which would kill the tests without a
+// message.
 func testContext(t testing.TB) (context.Context, context.CancelFunc) {
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := limited.Deadline(); ok {
@@ -278,7 +278,7 @@ func wantText(t testing.TB, err error, parts ...string) {
 	}
 }
 
-// each runs the tests of a part, each with a separate program.
+// each runs tests in parallel, each with a separate program.
 func each(t *testing.T, a Adapter, tests map[string]func(*testing.T, *bench)) {
 	t.Helper()
 	for name, test := range tests {

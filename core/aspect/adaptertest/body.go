@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// body tests when an adapter of HTTP waits for a body that its key does not need.
+// body tests when an adapter for HTTP waits for a body that its key does not need.
 func body(t *testing.T, a Adapter) {
 	each(t, a, map[string]func(*testing.T, *bench){
 		"free lock":                    bodyUnderAFreeLock,
@@ -18,7 +18,7 @@ func body(t *testing.T, a Adapter) {
 	})
 }
 
-// beginPost begins a call whose body ends when the test closes it. It reports false if the adapter is not of HTTP.
+// beginPost begins a call whose body ends when the test closes it. ok is false if the adapter is not for HTTP.
 func beginPost(b *bench, change ...func(*ruleset.Rule)) (done <-chan Answer, body *io.PipeWriter, ok bool) {
 	b.serveUnder(b.rule(change...))
 	if b.server.post == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// none is the cause of a call that fails because of the program.
+// none is the cause of a call that fails because of a mistake of the program.
 const none = failpolicy.Cause("")
 
 // handler tests handlers that do not succeed, and the messages of rules.
@@ -99,8 +99,8 @@ func fallbackPanics(t *testing.T, b *bench) {
 	b.wantOK(b.call(), "paid", "")
 }
 
-// exitsItsGoroutine tests that the lock is freed after a handler that exits its goroutine, as a failed assertion of a
-// test does. Most servers then do not answer.
+// exitsItsGoroutine tests that the lock is released if the handler exits its goroutine, as t.FailNow does. Most servers
+// then do not answer.
 func exitsItsGoroutine(t *testing.T, b *bench) {
 	exits := true
 	b.handler(func(context.Context) (string, error) {
@@ -127,13 +127,13 @@ func exitsItsGoroutine(t *testing.T, b *bench) {
 }
 
 func messageAndStatus(t *testing.T, b *bench) {
-	full := failpolicy.Status{HTTP: 423, GRPC: 9 /* FAILED_PRECONDITION */}
+	status := failpolicy.Status{HTTP: 423, GRPC: 9 /* FAILED_PRECONDITION */}
 	b.serveUnder(b.rule(func(r *ruleset.Rule) {
-		r.Message, r.Status.Busy = "Another payment of this order is in progress", full
+		r.Message, r.Status.Busy = "Another payment of this order is in progress", status
 	}))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	got := b.call()
-	if got.Code != b.adapter.Code(full) {
+	if got.Code != b.adapter.Code(status) {
 		t.Errorf("got %+v", got)
 	}
 	wantText(t, errors.New(got.All), "Another payment of this order is in progress")
@@ -155,7 +155,7 @@ func responseOfARule(t *testing.T, b *bench) {
 func waitsNoLonger(_ *testing.T, b *bench) {
 	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Second }))
 	b.redis.Take(prefix+"order:42", time.Hour)
-	if !b.isTaken() { // this also dials, so that the wait does not include it
+	if !b.isTaken() { // isTaken also connects to Redis, so that the call does not spend its wait time on that
 		b.t.Fatal("the order is free")
 	}
 	b.wantRefused(b.call(), failpolicy.Busy)

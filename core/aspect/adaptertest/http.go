@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// client calls the server of an adapter of HTTP.
+// client calls the server of an adapter for HTTP.
 type client struct {
 	tb     testing.TB
 	server *httptest.Server
@@ -34,7 +34,7 @@ func outerHeaders() http.Header {
 	}
 }
 
-// keptHeaders returns headers of a middleware around the guard that apply to every answer.
+// keptHeaders returns headers of a middleware around the guard that every answer keeps, including answers of the guard.
 func keptHeaders() http.Header {
 	return http.Header{
 		"Access-Control-Allow-Origin": {"https://shop.example"}, "Content-Security-Policy": {"default-src 'none'"},
@@ -43,8 +43,8 @@ func keptHeaders() http.Header {
 }
 
 // ServeHTTP serves a handler until the test ends. It puts a recovery and a middleware that sets headers around the
-// handler. It returns s with a Call that sends POST /orders/<id>/pay, and the header X-Tenant if the call has a tenant. The
-// handler has to answer with the text that Pay returned.
+// handler. It returns s with a Call that sends POST /orders/<id>/pay. If the call has a tenant, the request has the header
+// X-Tenant. The handler has to answer with the text that Pay returned.
 func ServeHTTP(tb testing.TB, handler http.Handler, s Server) Server {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +88,8 @@ func (h client) post(ctx context.Context, c Call, body io.Reader) Answer {
 	return a
 }
 
-// wantHeaders fails the test unless the answer has the kept headers, and an answer of the guard has its own headers.
+// wantHeaders fails the test unless the answer has the kept headers. An answer of the guard must also forbid caching and
+// must not have the outer headers.
 func (h client) wantHeaders(got http.Header, a *Answer) {
 	h.tb.Helper()
 	for name, want := range keptHeaders() {
@@ -119,7 +120,7 @@ func replyOf(a *Answer) (failpolicy.Reply, bool) {
 	return failpolicy.Reply{}, false
 }
 
-// form returns the status and the type of content that an answer must have.
+// form returns the status and the Content-Type that an answer must have.
 func form(a *Answer) string {
 	reply, replied := replyOf(a)
 	switch {

@@ -49,7 +49,7 @@ func oneAtATime(t *testing.T, b *bench) {
 	calls.Wait()
 	b.wantRan(8)
 	if n := met.Load(); n > 0 {
-		t.Errorf("%d handlers ran beside another handler", n)
+		t.Errorf("%d handlers ran at the same time as another handler", n)
 	}
 }
 
@@ -78,7 +78,7 @@ func anotherKeyIsFree(_ *testing.T, b *bench) {
 	b.wantOK(b.call(), "paid", "")
 }
 
-// severalRules tests that the handler has the locks of all rules, taken in order.
+// severalRules tests that the handler has the locks of all rules, and that the rules take them in order.
 func severalRules(t *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) {
 		if key := b.server.Hold(ctx).Key(); key != prefix+"tenant:acme" || !b.isTaken() {

@@ -82,8 +82,8 @@ func lossIgnored(t *testing.T, b *bench) {
 	b.wantOK(b.call(), "paid", "")
 }
 
-// lossByShutdown tests a shutdown that does not wait for the handler. The client gets the answer of a loss, which means
-// that the outcome is unknown, with a message about the shutdown.
+// lossByShutdown tests a shutdown that does not wait for the handler. The client gets the status of a lost lock with a
+// message about the shutdown.
 func lossByShutdown(_ *testing.T, b *bench) {
 	b.handler(func(ctx context.Context) (string, error) {
 		if err := b.locks.Close(canceledContext()); !errors.Is(err, core.ErrClosed) {

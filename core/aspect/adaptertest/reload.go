@@ -131,7 +131,7 @@ func reloadRemovesAndReturns(t *testing.T, b *bench) {
 	b.wantRefused(b.call(), failpolicy.Busy)
 }
 
-// reloadOverDeclared tests that a file may not change the lock of a rule that the endpoint declares either.
+// reloadOverDeclared tests that a file may change the strategy of a rule that the endpoint declares, but not its lock.
 func reloadOverDeclared(t *testing.T, b *bench) {
 	if !b.adapter.Declares {
 		return

@@ -2,8 +2,8 @@ package adaptertest
 
 import "testing"
 
-// Run tests the whole behaviour of the adapter a. It fails at once if a required field is missing in a, or in a Server that
-// a.Start returns.
+// Run tests the whole behaviour of the adapter a. A test fails at once if a required field of a, or of a Server that a.Start
+// returns, is missing.
 func Run(t *testing.T, a Adapter) {
 	t.Helper()
 	if err := a.check(); err != nil {

@@ -12,7 +12,7 @@ func start(t *testing.T, a Adapter) {
 	each(t, a, map[string]func(*testing.T, *bench){
 		"rule that matches nothing": matchesNothing,
 		"severity of the file":      severityOfTheFile,
-		"endpoint without a rule":   uncovered,
+		"endpoint without a rule":   endpointWithoutARule,
 		"key that does not compile": brokenKey,
 		"rules for others":          rulesForOthers,
 		"no rules":                  noRules,
@@ -46,7 +46,7 @@ func severityOfTheFile(t *testing.T, b *bench) {
 	}
 }
 
-func uncovered(t *testing.T, b *bench) {
+func endpointWithoutARule(t *testing.T, b *bench) {
 	err := checkFile(b, "uncovered: error\nunmatched: ignore\n", b.other())
 	wantText(t, err, b.adapter.Endpoint.Label(), "locks.yaml", "none: true")
 }

@@ -137,7 +137,7 @@ func causes() []provocation {
 		{failpolicy.Backend, always(func(*ruleset.Rule) {}), func(b *bench) int32 {
 			b.redis.Down()
 			return 0
-		}, []core.Option{core.WithBackendTimeout(50 * time.Millisecond)}}, // so that the outage shows sooner
+		}, []core.Option{core.WithBackendTimeout(50 * time.Millisecond)}}, // so that the call fails sooner
 		{failpolicy.Key, func(b *bench) func(*ruleset.Rule) {
 			return func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.Tenant + "}" }
 		}, func(*bench) int32 { return 0 }, nil},
@@ -158,8 +158,8 @@ func fillQueue(b *bench) int32 {
 	return 0
 }
 
-// wantStrategy calls the endpoint and checks that the answer is the answer of a strategy for a cause. ran is how often
-// the handler ran before.
+// wantStrategy calls the endpoint and checks that the answer is the answer of a strategy for a cause. ran is the number of
+// times that the handler ran before.
 func wantStrategy(b *bench, cause failpolicy.Cause, s failpolicy.Strategy, ran int32) {
 	b.t.Helper()
 	call := Call{ID: "42", Tenant: "acme"}
