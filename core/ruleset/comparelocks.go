@@ -20,9 +20,9 @@ import (
 //
 // unlocked lists the calls that run unlocked from now on: see [Unlocking].
 //
-// CompareLocks compares each path for which one of the sets has a rule, with each method. It refuses nothing
-// for a gRPC method or a function if a layer below the sets may have the key, that is, if its rule in a set has
-// no key ([Resolved.Partial]) or if only one of the sets names it. A caller that has all layers calls
+// CompareLocks compares each path for which one of the sets has a rule, with each method. It refuses no change
+// of a gRPC method or a function whose key may be in a layer below the sets. This is so if its rule in a set has
+// no key ([Resolved.Partial]), or if only one of the sets names it. A caller that has all layers calls
 // [CompareLocksAt] instead.
 func CompareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 	refused, unlocked = compareLocks(old, next)
@@ -87,8 +87,8 @@ func calls(sets ...*Set) []Endpoint {
 // [Set.Overlay] returns for it. It does not consider [Settings.AllowRekey].
 //
 // A call takes the locks of all its rules, one after the other. Which rule a lock belongs to does not
-// matter. Nothing is refused if one side takes all locks of the other. So rules may be renamed, merged,
-// split, added and removed.
+// matter. Nothing is refused if the old rules take all locks of the next ones, or the next rules all locks of
+// the old ones. So rules may be renamed, merged, split, added and removed.
 func CompareLocksAt(e Endpoint, old, next []*Resolved) (refused []*Problem, unlocked []Unlocking) {
 	lost, fresh := difference(old, next), difference(next, old)
 	if !slices.ContainsFunc(slices.Concat(old, next), (*Resolved).Partial) {
@@ -210,13 +210,13 @@ func steps(r *Resolved, replaced []*Resolved) (both, then string) {
 	return "keys: [" + quotedList(all) + "]" + without, then
 }
 
-// Unlocking is a rule whose lock some calls no longer take, or without whose lock they now
-// proceed.
+// Unlocking is a change after which some calls run without a lock that they took before: they no longer take it,
+// or a strategy lets them proceed without it.
 type Unlocking struct {
 	Endpoint Endpoint  // the endpoint of the calls
 	Old      *Resolved // the rule with the lock; nil if only lower layers declare it
 	New      *Resolved // the rule that unlocks the calls; nil if the old one was removed
-	Field    string    // the field of New that unlocks them, such as "disabled", "when" or "on_busy"; empty if the old one was removed
+	Field    string    // the field of New that unlocks them, such as "disabled", "when" or "on_busy"; empty without New
 }
 
 // text describes the unlocking for a log, such as "http POST /orders pay: removed".

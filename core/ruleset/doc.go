@@ -28,15 +28,15 @@
 //	aspect.Wrap, with aspect.WithSet                    Go (the rule of Wrap, or WithRules: not both), file
 //	ginlock.Guard.Handle and ginlock.Guard.Handler      Go
 //
-// So a file never changes a rule of the last line. If a file has a rule for the same route, a request takes
+// So a file never changes a rule of the last row. If a file has a rule for the same route, a request takes
 // the locks of both rules, and the two rules need different names. An adapter ignores the rules for other
 // transports: a func: rule has no effect in a program that has only a guard for HTTP.
 //
 // # Rule files
 //
-// The people who run the service write its rule file. It has the fields of [Rule] under the names that
-// [Fields] lists, and at the top the fields of [Settings], such as dry_run. It writes an endpoint as http,
-// grpc or func, and a duration as Go does ("1m30s") or as none, forever or watchdog:
+// The people who run the service write its rule file. Its rules have the fields of [Rule], under the names
+// that [Fields] lists. The fields of [Settings], such as dry_run, are at the top. The name of an endpoint is
+// http, grpc or func. A duration is written as in Go ("1m30s"), or as none, forever or watchdog:
 //
 //	# yaml-language-server: $schema=locks.schema.json
 //	profiles:
@@ -50,7 +50,7 @@
 //	    key: "order:pay:#{path.orderId}"
 //	    on_busy: skip
 //	  - http: POST /imports
-//	    key: 'import:#{header["X-Tenant"]}'  # in single quotes: " is a part of it
+//	    key: 'import:#{header["X-Tenant"]}'  # in single quotes, because the key contains "
 //	  - http: POST /admin/*
 //	    key: "admin:#{route}"
 //	    wait_time: none     # or 3s, or forever
@@ -68,9 +68,9 @@
 //
 //   - Quote keys. In YAML " #" begins a comment. A key that a comment cuts off is an error, not a
 //     shorter key. Reading is strict: a field that is misspelled, of another type, empty, given
-//     twice, or swallowed by YAML is a problem with its line and column. Problems that follow from an
-//     unknown field are reported once that field is correct. Mistakes inside keys are not found by
-//     loading: Check of an adapter and `interlock check` report them.
+//     twice, or hidden in a comment is reported with its line and column. Some problems are reported
+//     only after an unknown field is corrected. Loading does not find mistakes inside keys: Check of
+//     an adapter and `interlock check` report them.
 //   - POST /admin/* matches everything below that path, and "* /admin/*" does so for any method. If
 //     several endpoints with rules match a call, only the rules of the most exact one apply.
 //   - Wildcards do not match infrastructure. "*" does not match gRPC's health checking, reflection

@@ -248,7 +248,7 @@ func (statusesType) read(d *strictyaml.Doc, v strictyaml.Value) (to failpolicy.S
 	return to, ok
 }
 
-// set stores one half of a status, such as ".busy.http".
+// set stores one field of a status, such as ".busy.http".
 func (statusesType) set(to *failpolicy.Statuses, part string, _ Layer, v any) error {
 	cause, half, _ := strings.Cut(strings.TrimPrefix(part, "."), ".")
 	status := to.Of(failpolicy.Cause(cause))

@@ -29,7 +29,7 @@ type fileReader struct {
 
 	service  string // the name of the program
 	to       *declarations
-	scope    Source // the source of the part that is being read, without its position
+	scope    Source // the source of the rules or the profile that are being read, without a position
 	foreign  bool   // a services list was found, and the program has no name
 	problems []*Problem
 }

@@ -44,8 +44,8 @@ type KindTraits struct {
 	Noun    string // in a sentence: "fair lock", "semaphore"
 
 	kind   Kind
-	family Kind // the same for kinds that exclude each other on one key; default: the kind
-	alone  Kind // the advice in place of a shared kind; default: Reentrant
+	family Kind // kinds of one family exclude each other on one key; default: the kind itself
+	alone  Kind // the kind that messages suggest instead of a shared one; default: Reentrant
 }
 
 // kinds is the table of kinds. A new kind is a constant, a row here, a value of Kind in

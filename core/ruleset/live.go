@@ -60,13 +60,13 @@ func Open(path string, opts ...Option) (*Live, error) {
 func (l *Live) Current() *Set { return l.current.Load() }
 
 // Subscribe implements [Provider]. It waits while another subscriber prepares or
-// commits, but not for the file. A panic in prepare or commit is an error.
+// commits, but not for the file. It returns a panic in prepare or commit as an error.
 //
 // In a commit, Current is the set that is committed.
 //
 // cancel may be called at any time, also from prepare and commit, and any number of times. It
-// does not wait for a running call: the error of a running prepare no longer counts, and its
-// commit is not called.
+// does not wait for a running prepare. The error of that prepare is ignored, and its commit is
+// not called.
 func (l *Live) Subscribe(prepare Prepare) (cancel func(), err error) {
 	return l.subscribers.add(prepare, l.Current)
 }

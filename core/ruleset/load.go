@@ -33,8 +33,8 @@ func BuildSet(declared []Declared, opts ...Option) (*Set, error) {
 
 // Resolve resolves rules for one place without a set. Adapters call it with rules that they
 // get directly. The rules need no Endpoint. Rules of one endpoint need different
-// Names. The error is an [*InvalidError] with every problem. Use the rules beside an error only
-// to find more problems.
+// Names. The error is an [*InvalidError] with every problem. Use rules that come with an error
+// only to find more problems.
 func Resolve(rules []Rule, opts ...Option) ([]*Resolved, error) {
 	r := newResolver(&newConfig(opts).declarations)
 	resolved := r.resolveAll(inCode(rules))
@@ -54,7 +54,7 @@ func Load(name string, text []byte, opts ...Option) (*Set, error) {
 	}
 	var set *Set
 	problems := f.problems
-	if !f.IsFull() { // a full one did not read the rest
+	if !f.IsFull() { // otherwise the reader skipped the rest
 		var more []*Problem
 		set, more = buildSet(&cfg.declarations)
 		problems = append(problems, more...)

@@ -9,9 +9,9 @@ import (
 )
 
 // MixedKinds reports rules that take one key as locks of different kinds, or as semaphores of different
-// sizes. If two such calls met, the second one would fail, or more calls would run than one of the rules
-// permits. MixedKinds compares each rule with the earlier rules that have no such problem. It starts with the
-// rules that state their kind. Call it with all rules of one lock client, after all layers are applied: an
+// sizes. If calls of two such rules met, the second call would fail, or more calls would run than one of the
+// rules permits. MixedKinds compares each rule with the earlier rules that have no such problem. It starts with
+// the rules that state their kind. Call it with all rules of one lock client, after all layers are applied: an
 // adapter passes all rules that it runs. A set checks its own rules.
 //
 // MixedKinds reports only certain mistakes. It compares the templates of the keys letter by letter,
@@ -30,7 +30,7 @@ func MixedKinds(rules []*Resolved) []*Problem {
 	known, seen := map[place][]*Resolved{}, map[*Resolved]bool{}
 	var problems []*Problem
 	for _, r := range rules {
-		if seen[r] { // a rule with a wildcard may be listed for each of its methods
+		if seen[r] { // a rule with a wildcard may occur once for each method that it matches
 			continue
 		}
 		seen[r] = true

@@ -20,14 +20,14 @@ func (c *nameChecker) check(rule *Resolved, all []*Resolved) {
 	switch {
 	case len(all) < 2 || rule.broken.hasAny("endpoint", "name"):
 	case rule.None:
-		c.problems = append(c.problems, rule.Problem("none", noneBeside(rule, all)))
+		c.problems = append(c.problems, rule.Problem("none", adviseNone(rule, all)))
 	case !rule.declared("name"):
-		c.nameless(rule, all)
+		c.reportNameless(rule, all)
 	}
 }
 
-// noneBeside returns the advice for a rule with None beside other rules.
-func noneBeside(rule *Resolved, all []*Resolved) string {
+// adviseNone returns the advice for a rule with None on an endpoint with other rules.
+func adviseNone(rule *Resolved, all []*Resolved) string {
 	lower := all[0]
 	if lower.origin.Layer >= rule.origin.Layer {
 		return fmt.Sprintf("%d rules on one endpoint, and this one says that it needs none: remove it, or the others", len(all))
@@ -40,13 +40,13 @@ func noneBeside(rule *Resolved, all []*Resolved) string {
 	return message
 }
 
-// nameless reports a rule without a name beside others. If a rule of a higher layer has a name, that rule was
-// most likely meant to change this one and therefore has no other fields.
-func (c *nameChecker) nameless(rule *Resolved, all []*Resolved) {
+// reportNameless reports a rule without a name on an endpoint with other rules. A named rule of a higher layer was
+// most likely meant to change this one, and may lack a key for that reason.
+func (c *nameChecker) reportNameless(rule *Resolved, all []*Resolved) {
 	named := slices.DeleteFunc(slices.Clone(all), func(n *Resolved) bool { return !n.declared("name") || n.broken.hasAny("name") })
 	lower := slices.DeleteFunc(slices.Clone(named), func(n *Resolved) bool { return n.lowest >= rule.origin.Layer })
 	if len(lower) > 0 {
-		c.namelessOver(rule, lower)
+		c.reportNamelessOver(rule, lower)
 		return
 	}
 	i := slices.IndexFunc(named, func(n *Resolved) bool { return n.lowest > rule.origin.Layer })
@@ -61,8 +61,8 @@ func (c *nameChecker) nameless(rule *Resolved, all []*Resolved) {
 		len(all), rule.origin.where(), rule.origin.Layer.owner())))
 }
 
-// namelessOver reports a rule without a name over named rules of lower layers.
-func (c *nameChecker) namelessOver(rule *Resolved, lower []*Resolved) {
+// reportNamelessOver reports a rule without a name over named rules of lower layers.
+func (c *nameChecker) reportNamelessOver(rule *Resolved, lower []*Resolved) {
 	c.removeMissingKey(rule)
 	names := make([]string, len(lower))
 	for i, n := range lower {

@@ -52,8 +52,8 @@ func WithService(name string) Option { return func(c *config) { c.service = name
 
 // WithReloadObserver makes a [Live] set call a function after every attempt to load the file, including the
 // first one, in order. Several functions are called in the order in which they were given. A function
-// must neither block nor call Reload or Close, because the reload waits for it. A panic in it is contained,
-// and the first one is logged by [slog.Default]. nil is an error.
+// must neither block nor call Reload or Close, because the reload waits for it. A panic in it is recovered,
+// and [slog.Default] logs the first one. nil is an error.
 //
 // Observers of lock clients (core.WithObserver) need this option only to observe a first load that fails:
 // an adapter that uses the set adds them by itself.

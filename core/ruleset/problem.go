@@ -50,7 +50,7 @@ func (p *Problem) Text() string {
 func (p *Problem) fieldName() string {
 	switch {
 	case p.Source.Layer == LayerYAML && p.Field == "endpoint":
-		return string(p.Endpoint.Transport) // http, grpc and func are its names there
+		return string(p.Endpoint.Transport) // a file names the endpoint http, grpc or func
 	case p.Source.inFile():
 		return p.Field
 	default:

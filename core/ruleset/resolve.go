@@ -53,8 +53,8 @@ func newResolver(d *declarations) *resolver {
 	return r
 }
 
-// again returns a resolver with the same defaults and profiles, but without problems.
-func (r *resolver) again() *resolver {
+// withoutProblems returns a resolver with the same defaults and profiles, but without problems.
+func (r *resolver) withoutProblems() *resolver {
 	return &resolver{defaults: r.defaults, profiles: r.profiles, settings: r.settings, settingAt: r.settingAt, requireEndpoint: r.requireEndpoint}
 }
 
@@ -93,7 +93,7 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 		together[id.endpoint] = append(together[id.endpoint], rules[i])
 	}
 	r.checkNames(rules, together)
-	r.problems = append(r.problems, MixedKinds(r.kindKnown(rules))...)
+	r.problems = append(r.problems, MixedKinds(r.withKnownKind(rules))...)
 	return rules
 }
 
@@ -137,7 +137,7 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 	switch {
 	case d.Rule.Profile == defaultProfile:
 	case r.profiles.unread:
-		return // the name may be an unread one, which was reported
+		return // the name may belong to an unreadable profile, which was reported
 	default:
 		message = r.profiles.unknown(d.Rule.Profile)
 	}
@@ -191,9 +191,9 @@ func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]*Resolv
 	r.problems = c.problems
 }
 
-// kindKnown returns the rules whose kind is valid and cannot come from a lower layer outside the
-// set.
-func (r *resolver) kindKnown(rules []*Resolved) []*Resolved {
+// withKnownKind returns the rules whose kind is valid and cannot come from a lower layer outside
+// the set.
+func (r *resolver) withKnownKind(rules []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule *Resolved) bool {
 		tooMany := len(rule.Templates()) > 1 && !rule.Kind.Traits().Several
 		return rule.broken.hasAny("kind", "key", "keys", "prefix", "when", "profile", "disabled", "dry_run", "endpoint") ||

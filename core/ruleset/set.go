@@ -25,7 +25,7 @@ func buildSet(d *declarations) (*Set, []*Problem) {
 	r := newResolver(d)
 	r.requireEndpoint, r.allowPartial = true, true
 	s := newSet(r.resolveAll(d.rules))
-	s.settings, s.resolver = d.settings, r.again()
+	s.settings, s.resolver = d.settings, r.withoutProblems()
 	for _, rule := range d.rules {
 		s.declared[rule.Rule.Endpoint] = append(s.declared[rule.Rule.Endpoint], rule)
 	}
@@ -95,11 +95,11 @@ func (s *Set) Lookup(e Endpoint) []*Resolved {
 	}
 	everything := e
 	everything.Path = "*"
-	spared := e.Infrastructure()
+	infrastructure := e.Infrastructure()
 	for {
 		cut := strings.LastIndexByte(e.Path, '/')
 		switch {
-		case cut <= 0 && spared:
+		case cut <= 0 && infrastructure:
 			return nil
 		case cut < 0:
 			return byMethod(s.prefixes, everything)
@@ -124,14 +124,14 @@ func byMethod(index map[Endpoint][]*Resolved, e Endpoint) []*Resolved {
 // lower, such as the options of its method in a .proto. The rules of the set that name exactly e are laid
 // over them. If neither declares anything for exactly e, the set's wildcards apply, as in [Set.Match].
 // Overlay returns nil if there are no rules, or only a rule with None. The error is an [*InvalidError]
-// with every problem. Use the rules beside an error only to find more problems.
+// with every problem. Use rules that come with an error only to find more problems.
 //
 // Call it at start-up: it resolves the rules anew each time.
 func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
 	if len(lower) == 0 && !slices.ContainsFunc(s.orEmpty().exact[e], (*Resolved).Partial) {
-		return s.alone(e)
+		return s.matchOnly(e)
 	}
-	r := s.base().again()
+	r := s.base().withoutProblems()
 	r.requireEndpoint = true
 	rules := r.resolveAll(slices.Concat(lower, s.orEmpty().declared[e]))
 	explainNames(r.problems, lower)
@@ -141,9 +141,9 @@ func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
 	return nil, nil
 }
 
-// alone returns the rules of an endpoint without lower layers. When the set was built, its checks left open
-// what lower layers could add.
-func (s *Set) alone(e Endpoint) ([]*Resolved, error) {
+// matchOnly returns the rules of an endpoint that has no lower layers. It reports mixed kinds, because buildSet
+// does not report them for rules whose kind a lower layer may set.
+func (s *Set) matchOnly(e Endpoint) ([]*Resolved, error) {
 	rules := s.Match(e)
 	return rules, Invalid(MixedKinds(rules)...)
 }
@@ -167,9 +167,9 @@ type Provider interface {
 	// of them commits. If one of them returns an error, the new set is refused and none commits. If
 	// the first prepare fails, Subscribe returns its error and subscribes nothing.
 	//
-	// Calls never overlap, and no reload comes between the first prepare and the later ones. prepare and
-	// commit must not call the Provider. So a provider that passes on the calls of another one must not
-	// be given to a guard that has the other one, too.
+	// Calls of prepare and commit never overlap, and the subscriber misses no reload. prepare and commit
+	// must not call the Provider. So a guard that has a provider must not also get a provider that
+	// wraps it.
 	Subscribe(prepare Prepare) (cancel func(), err error)
 }
 

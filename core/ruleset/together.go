@@ -14,12 +14,12 @@ import (
 // a higher layer makes useless: the author of the lower layer could not foresee it, and the author of the
 // higher layer cannot remove it.
 
-// clash is a field that has no effect beside other fields, or contradicts them. In the text <words> are
-// spelled like the place of the problem.
+// clash is a field that has no effect together with other fields, or contradicts them. In the text, a word in <…>
+// is spelled as in the place of the problem.
 type clash struct {
 	field   string
 	others  []string // the fields that decide whether it clashes
-	always  bool     // even a higher layer does not settle it: the problem is in the higher one
+	always  bool     // it is a problem even if a higher layer sets one of the others, and is then reported there
 	applies func(r *Resolved) bool
 	text    string
 	beside  string // the end of the text if both fields are in one place
@@ -167,21 +167,21 @@ func layerOf(r *Resolved, field string) Layer {
 	return layer
 }
 
-// decides reports whether the rule itself sets the field, and no higher layer decides about the others.
+// decides reports whether the rule itself sets the field, and no higher layer decides the values of the others.
 func decides(r *Resolved, field string, others ...string) bool {
 	return r.declared(field) && !slices.ContainsFunc(others, func(other string) bool {
 		return layerOf(r, other) > r.Source(field).Layer
 	})
 }
 
-// originOf returns the place of a field in brackets, in the notation of the place of the field beside. It
-// returns "" if both are in one layer, or if no author set the field.
-func originOf(r *Resolved, field, beside string) string {
+// originOf returns the place of a field in brackets, for a message about another field. It returns "" if both
+// fields are in one layer, or if no author set the field.
+func originOf(r *Resolved, field, other string) string {
 	from := r.Source(field)
-	if from.Layer == r.Source(beside).Layer || from.Layer <= LayerDefault && from.File == "" && field == "kind" {
+	if from.Layer == r.Source(other).Layer || from.Layer <= LayerDefault && from.File == "" && field == "kind" {
 		return ""
 	}
-	return " (" + r.placeOf(beside).spell(field) + " comes from " + from.where() + ")"
+	return " (" + r.placeOf(other).spell(field) + " comes from " + from.where() + ")"
 }
 
 // applyDebounce gives a debounced rule the values that a debounce implies: no call waits, the watchdog holds

@@ -38,18 +38,18 @@
 // rule's own route does not have.
 //
 // check and dump read the rules in rule files and .proto files. They cannot see rules in Go, which the
-// program passes to ruleset.WithRules, to Handle of a guard, or to aspect.Wrap. An entry for a gRPC method or a
-// function may have no key here: a note reports that the key has to be elsewhere. An entry for HTTP
-// without a key is an error here even if the program has the key. An endpoint whose rule is in Go counts
+// program passes to ruleset.WithRules, to Handle of a guard, or to aspect.Wrap. A rule for a gRPC method or a
+// function may lack a key in the file: a note reports that the key has to be elsewhere. A rule for HTTP
+// without a key is an error even if the program has the key. An endpoint whose rule is in Go counts
 // as an endpoint without a rule (see uncovered in the rule file).
 //
 // With --descriptors (compiled .proto files, by `buf build -o image.binpb` or `protoc --include_imports
 // --include_source_info -o image.binpb`) the rules of gRPC methods are laid over the options of the .proto
 // files. Then check also reports message fields that do not exist, responses that do not fit the reply,
 // rules for methods that do not exist, and methods that change something and have no rule (see uncovered
-// in the rule file). Without a rule file the options are checked by themselves. The methods of all
-// services in the image count as the program's methods. Without --descriptors, a key may read any field of
-// req, and rules without a key are not checked.
+// in the rule file). Without a rule file, check checks the options alone. The methods of all services in the
+// descriptors count as the program's methods. Without --descriptors, a key may read any field of req, and rules
+// without a key are not checked.
 //
 // With --routes (by WriteRoutes of package ginlock or httplock, for example from a test of the program)
 // rules are checked for each route to which they apply: path parameters, registered variables and
@@ -59,9 +59,9 @@
 //
 // With --against (the rule file in force) check lists the changes. A change that a reload would refuse is
 // an error, because programs with the old and with the new file would hold different locks. A change that
-// lets calls run unlocked is a warning; a reload logs it as an error. Such changes are: a rule is removed,
-// disabled, or hidden by a more exact rule, its when changes, or a strategy becomes proceed. A removed rule
-// is reported on line 1 of the new file.
+// lets calls run unlocked is a warning, although a reload logs it as an error. A change does so if it removes
+// or disables a rule, hides it with a more exact rule, changes its when, or changes a strategy to proceed. A
+// removed rule is reported on line 1 of the new file.
 //
 // With an error the program would not start, or would refuse the reload. Warnings count as errors with
 // --strict. There are warnings for:
@@ -76,14 +76,17 @@
 //   - a service that is probably misspelt
 //   - a problem for which the rule file sets the severity warn
 //
-// Notes do not affect the exit code. A note reports a check that needs --routes, --descriptors, the
-// program's variables or a key declared elsewhere, a --service that no rule names, the limit of 100
-// locks, or, with --against, another change.
+// Notes do not affect the exit code. A note reports one of these:
+//
+//   - a check that needs --routes, --descriptors, the program's variables or a key declared elsewhere
+//   - a --service that no rule names
+//   - that the limit of 100 locks was reached
+//   - with --against, any other change
 //
 // Rules of functions are checked without the type of their argument, which only the program
 // contains. Each object in the array of --format json has severity (error, warning, note), file,
-// line, column, endpoint, rule, field and message. A test of the program is the best place to
-// write the routes file: it compares the file with the one under version control.
+// line, column, endpoint, rule, field and message. Write the routes file in a test of the program that
+// compares it with the file under version control.
 //
 // # Keys and locks
 //
@@ -94,10 +97,10 @@
 // taking the locks. It uses the routes of the program or, without --routes, the routes that the rules
 // name. ls, who and release show the locks of every process, of Go and of Java, by their keys in Redis. A
 // key begins with the prefix of the lock client. No command occupies Redis for more than a fraction of a
-// millisecond, except the list of connections that who requests: that takes some milliseconds for
-// thousands of connections. The commands keep only a portion of the locks in memory.
-// examples/operating/README.md lists the rights that the user of Redis needs, under Rights.
+// millisecond, except that who requests the list of connections, which takes some milliseconds for
+// thousands of connections. The commands keep only a portion of the locks in memory. Section Rights of
+// examples/operating/README.md lists the rights that the user of Redis needs.
 //
-// The size of inputs is limited, so an endless file is an error. Output has visible characters
-// only: other characters of a key, a holder or a file are written as in JSON, \u001b.
+// The size of inputs is limited, so an endless file is an error. Output contains only visible characters.
+// Other characters of a key, a holder or a file are escaped as in JSON: \u001b.
 package main
