@@ -25,7 +25,7 @@ import (
 //
 // A route has a body only if [Config.Body] declares its type. The fields of bodies have their JSON names. The fields of
 // variables have their Go names. A type is "string", "integer", "number", "boolean", a list [type] of one element, an
-// object {"field": type}, or "any". Interfaces, maps and recursive types are "any". Empty parts are left out.
+// object {"field": type}, or "any". Interfaces, maps and recursive types are "any". Empty members are left out.
 //
 // The output depends only on the program: routes are sorted by path and method, names alphabetically.
 func (c *Config) WriteRoutes(w io.Writer, routes []ruleset.Endpoint, fallbacks []string) error {

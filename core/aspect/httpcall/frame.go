@@ -74,9 +74,9 @@ func (f *Frame) innermostLocked() *Frame {
 	return f
 }
 
-// before returns the frame of the enclosing guard. It returns nil if there is none, or if the request was routed again
-// since.
-func (f *Frame) before() *Frame {
+// enclosing returns the frame of the enclosing guard. It returns nil if there is none, or if a handler of that guard may
+// have routed the request again.
+func (f *Frame) enclosing() *Frame {
 	if f.rerouted {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (f *Frame) before() *Frame {
 
 // alreadyGuarded reports whether an enclosing guard has the rules of f, or had them before a reload.
 func (f *Frame) alreadyGuarded() bool {
-	for o := f.before(); o != nil; o = o.before() {
+	for o := f.enclosing(); o != nil; o = o.enclosing() {
 		if o.entry == f.entry || f.origin != nil && o.origin == f.origin && o.entry.Endpoint == f.entry.Endpoint {
 			return true
 		}
@@ -98,7 +98,7 @@ func (f *Frame) unusable() error {
 	if f.entry.Err != nil {
 		return f.entry.Err
 	}
-	for o := f.before(); o != nil; o = o.before() {
+	for o := f.enclosing(); o != nil; o = o.enclosing() {
 		if o.entry.Endpoint != f.entry.Endpoint {
 			continue
 		}

@@ -15,10 +15,10 @@
 //
 //	http: POST /orders/{id}/pay
 //
-// A pattern without a method is a route for each of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. It is one
-// more route, "*", for all other methods that clients invent; to cover those too, a rule in a file names the route
-// "* /orders/{id}". The rule for GET also applies to HEAD, because net/http serves HEAD with the handler of GET, unless
-// a rule names HEAD.
+// A pattern without a method stands for one route for each of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS, and for
+// one route "*" for all other methods. A rule for "* /orders/{id}" applies to each of these routes whose method no rule
+// names. The rule for GET also applies to HEAD, because net/http serves HEAD with the handler of GET, unless a rule names
+// HEAD.
 //
 // [Guard.Handle] registers a handler and puts it under the rules of its route. Patterns that differ only by their
 // host, and equal patterns of several muxes, are one route and share their rules. [Guard.Middleware]
@@ -38,7 +38,7 @@
 //     pattern. Use With(guard.Middleware) there.
 //   - A router may leave the method out of its pattern, as chi does, while the rules for the methods of a path
 //     differ. Let a middleware before the guard write the method into the Pattern; with chi it is
-//     RouteContext(r.Context()).RouteMethod. The method of the request may have been changed.
+//     RouteContext(r.Context()).RouteMethod. Do not use r.Method, because a middleware may have changed it.
 //
 // If a router, such as echo, sets no Pattern, add a middleware before the guard that sets it and calls
 // [http.Request.SetPathValue] for each parameter. The routes keep their spelling, such as /orders/:id/pay. See
@@ -48,11 +48,11 @@
 // resource has one key. chi and echo return the spelling of the client, which may be 42 or %34%32. Put a handler
 // around them that clears the RawPath of the URL, as examples/routers does.
 //
-// If one path has a pattern without a method and a pattern with a method, they are one route for that method,
-// under the rules of both: give the rules names.
+// If one path has a pattern without a method and a pattern with a method, requests with that method run under the rules
+// of both patterns: give the rules names.
 //
 // If gin and net/http share a rule file in one program, each Check reports the rules of the other as rules without
-// a route. Give them a file each, or say `unmatched: ignore`.
+// a route. Give each a separate file, or write `unmatched: ignore`.
 //
 // Package keyexpr documents the variables of keys: path, query, header, cookie, form, body, method, route,
 // client_ip, and the variables that [WithVariable] registers. client_ip is the address of the connection, unless

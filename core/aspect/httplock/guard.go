@@ -36,7 +36,7 @@ type Guard struct {
 	mu      sync.Mutex
 	known   map[ruleset.Endpoint][]ruleset.Declared // the known routes, with the rules that Handle put on them
 	handled map[ruleset.Endpoint]bool               // the routes that Handle registered; method "*" for any method
-	failed  []error                                 // of Handle, which registered nothing
+	failed  []error                                 // the errors of Handle when it registered nothing
 }
 
 // New returns a guard that takes its locks from a lock client. The caller closes the client. The error contains every
@@ -88,7 +88,8 @@ type Mux interface {
 // [Guard.Middleware] for that router.
 //
 // The error contains every problem of the rules. The route then answers 500. Without a mux, a handler or a valid
-// pattern, Handle registers nothing. [Guard.Check] returns each error of Handle again. Like mux.Handle, Handle panics if the pattern conflicts with another pattern.
+// pattern, Handle registers nothing. [Guard.Check] returns each error of Handle again. Like mux.Handle, Handle panics if
+// the pattern conflicts with another pattern.
 func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...ruleset.Rule) error {
 	if mux == nil || handler == nil {
 		return g.recordFailed(fmt.Errorf("httplock: Handle(%q): the mux or the handler is nil", pattern))

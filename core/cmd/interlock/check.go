@@ -30,9 +30,9 @@ func newCheck() *command {
 		name:     "check",
 		synopsis: "[LOCKS.yaml] [flags]",
 		summary:  "find the mistakes in a rule file",
-		text: `Checks a rule file like the program at its start. The flags describe the program. Exit
+		text: `Checks a rule file as the program does when it starts. The flags describe the program. Exit
 code 1 if there are errors, with --strict also if there are warnings. - reads the rules from
-the standard input. Rules that are written in Go are not known.
+the standard input. The command does not see rules that are written in Go.
 
 Examples:
   interlock check locks.yaml
@@ -119,7 +119,7 @@ func (c *check) findings(file, before *rulefile.File) (found []report.Finding, s
 		found = inspect.Against(old, in)
 	}
 	result := inspect.Run(in)
-	summary = fmt.Sprintf("%s: %s", name, counted(len(set.Rules()), "rule"))
+	summary = fmt.Sprintf("%s: %s", name, countOf(len(set.Rules()), "rule"))
 	if result.ProtoRules > 0 {
 		summary += fmt.Sprintf(" and %d in .proto files", result.ProtoRules)
 	}
@@ -134,7 +134,7 @@ func verdict(findings []report.Finding) string {
 			parts = []string{"no problems"}
 		}
 		if n := report.Count(findings, s); n > 0 {
-			parts = append(parts, counted(n, string(s)))
+			parts = append(parts, countOf(n, string(s)))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -14,32 +14,32 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// longest is the largest number of characters of a key or a field that tables show.
-const longest = 100
+// maxShown is the largest number of characters of a key or a field that tables show.
+const maxShown = 100
 
-// shown returns a text from Redis in a form that is safe for a terminal. It quotes the text if it has invisible characters
+// safeText returns a text from Redis in a form that is safe for a terminal. It quotes the text if it has invisible characters
 // or looks quoted, and it shortens a long text. The result cannot move the cursor or change colours.
-func shown(s string) string {
-	if strings.ContainsFunc(s, hidden) || !utf8.ValidString(s) || s == "" || s == "-" {
+func safeText(s string) string {
+	if strings.ContainsFunc(s, isHidden) || !utf8.ValidString(s) || s == "" || s == "-" {
 		s = strconv.Quote(s)
 	}
 	runes := 0
 	for i := range s {
-		if runes++; runes > longest {
+		if runes++; runes > maxShown {
 			return fmt.Sprintf("%s… (%d bytes)", s[:i], len(s))
 		}
 	}
 	return s
 }
 
-// hidden reports whether a reader cannot see a character or a table cannot contain it.
-func hidden(r rune) bool {
+// isHidden reports whether a reader cannot see a character or a table cannot contain it.
+func isHidden(r rune) bool {
 	return r == '"' || r == '\\' || unicode.IsSpace(r) || !unicode.IsPrint(r) || unicode.Is(unicode.M, r)
 }
 
-// left formats the rest of a lease for people. It rounds up to a tenth of a second below 10 s, to a second
+// formatLease formats the rest of a lease for people. It rounds up to a tenth of a second below 10 s, to a second
 // below an hour, and otherwise to a minute.
-func left(d time.Duration) string {
+func formatLease(d time.Duration) string {
 	step := time.Second
 	switch {
 	case d < 0:
@@ -75,7 +75,7 @@ func (l *lockTable) write(locks []core.LockEntry) error {
 		l.widths = make([]int, len(rows[0]))
 	}
 	for _, e := range locks {
-		rows = append(rows, []string{shown(e.Key), string(e.Kind), heldBy(e), left(e.TTL), waiting(e)})
+		rows = append(rows, []string{safeText(e.Key), string(e.Kind), heldBy(e), formatLease(e.TTL), waiterCount(e)})
 	}
 	return l.writeRows(rows)
 }
@@ -104,18 +104,18 @@ func heldBy(e core.LockEntry) string {
 	case e.Kind == core.KindPlainSemaphore:
 		return fmt.Sprintf("- (count %d)", e.Available)
 	case e.Kind == core.KindSemaphore:
-		return fmt.Sprintf("%s, %d left", counted(e.HolderCount, "permit"), e.Available)
+		return fmt.Sprintf("%s, %d left", countOf(e.HolderCount, "permit"), e.Available)
 	case len(e.Holders) == 0:
 		return "-"
 	case e.HolderCount == 1:
-		return shown(e.Holders[0].Field)
+		return safeText(e.Holders[0].Field)
 	default:
-		return fmt.Sprintf("%s and %s", shown(e.Holders[0].Field), counted(e.HolderCount-1, "other"))
+		return fmt.Sprintf("%s and %s", safeText(e.Holders[0].Field), countOf(e.HolderCount-1, "other"))
 	}
 }
 
-// waiting returns the number of waiters, or "-" for a kind without a queue in Redis.
-func waiting(e core.LockEntry) string {
+// waiterCount returns the number of waiters, or "-" for a kind without a queue in Redis.
+func waiterCount(e core.LockEntry) string {
 	if e.Kind != core.KindFair {
 		return "-"
 	}
@@ -126,10 +126,10 @@ func waiting(e core.LockEntry) string {
 // are shown.
 func writeLock(w io.Writer, e core.LockEntry, addresses map[string][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "key\t%s\n", shown(e.Key))
+	fmt.Fprintf(table, "key\t%s\n", safeText(e.Key))
 	fmt.Fprintf(table, "kind\t%s\n", kindText(e))
 	if e.HolderCount > 0 {
-		fmt.Fprintf(table, "lease left\t%s\n", left(e.TTL))
+		fmt.Fprintf(table, "lease left\t%s\n", formatLease(e.TTL))
 	}
 	if e.Token > 0 {
 		fmt.Fprintf(table, "last token\t%d\n", e.Token)
@@ -156,9 +156,9 @@ func writeHolders(w io.Writer, e core.LockEntry, addresses map[string][]string) 
 	for _, h := range e.Holders {
 		client := "-"
 		if id := h.ClientID(); id != "" {
-			client = shown(id)
+			client = safeText(id)
 		}
-		row := fmt.Sprintf("%s\t%s\t%d\t%s", shown(h.Field), client, h.Count, left(h.TTL))
+		row := fmt.Sprintf("%s\t%s\t%d\t%s", safeText(h.Field), client, h.Count, formatLease(h.TTL))
 		if addresses != nil {
 			row += "\t" + cmp.Or(strings.Join(addresses[h.ClientID()], ", "), "-")
 		}
@@ -171,7 +171,7 @@ func writeHolders(w io.Writer, e core.LockEntry, addresses map[string][]string) 
 		fmt.Fprintf(w, "\n%s, the next one first\n", some(len(e.Waiters), e.WaiterCount, "waiter"))
 	}
 	for _, waiter := range e.Waiters {
-		if _, err := fmt.Fprintln(w, shown(waiter)); err != nil {
+		if _, err := fmt.Fprintln(w, safeText(waiter)); err != nil {
 			return err
 		}
 	}
@@ -181,9 +181,9 @@ func writeHolders(w io.Writer, e core.LockEntry, addresses map[string][]string) 
 // some returns a number with a noun. If fewer are shown, it adds their number.
 func some(shown, all int, noun string) string {
 	if shown < all {
-		return fmt.Sprintf("%s, %d of them shown", counted(all, noun), shown)
+		return fmt.Sprintf("%s, %d of them shown", countOf(all, noun), shown)
 	}
-	return counted(all, noun)
+	return countOf(all, noun)
 }
 
 // kindText describes the kind of a lock, as far as the data in Redis shows it.

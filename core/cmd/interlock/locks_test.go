@@ -14,7 +14,7 @@ func TestShown(t *testing.T) {
 		"\x1b[31m": `"\x1b[31m"`, "a\nb": `"a\nb"`, "\xff": `"\xff"`, "\u202e": `"\u202e"`, "\u009b31m": `"\u009b31m"`,
 		strings.Repeat("k", 10_000): strings.Repeat("k", 100) + "… (10000 bytes)",
 	} {
-		if got := shown(text); got != want {
+		if got := safeText(text); got != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}
@@ -28,7 +28,7 @@ func TestLeft(t *testing.T) {
 		9901 * time.Millisecond: "10s", 10*time.Second + 1: "11s", 90 * time.Second: "1m30s",
 		time.Hour - 1: "1h0m0s", time.Hour: "1h0m", 100*time.Hour - time.Second: "100h0m",
 	} {
-		if got := left(d); got != want {
+		if got := formatLease(d); got != want {
 			t.Errorf("%d: got %s, want %s", d, got, want)
 		}
 	}

@@ -37,8 +37,8 @@ changes during the command may appear twice. On a terminal it shows its progress
 are no locks, it writes a line to stderr (with --json nothing), and the exit code is 0.
 
 Redis cannot distinguish every kind: reentrant may be a spin lock, or a fair lock without
-waiters. WAITERS are known for fair locks only; for other kinds metrics have them. With
---counts it lists plain semaphores and latches, and with them every other number.
+waiters. WAITERS are known for fair locks only; metrics count the waiters of other kinds.
+With --counts it also lists every number, which may be a plain semaphore or a latch.
 Long keys are cut, and keys with invisible characters are in quotes. --json writes each lock
 on a line, with its unchanged key.
 
@@ -127,7 +127,7 @@ const progressInterval = 200 * time.Millisecond
 
 // newProgress returns a progress for a standard stream.
 func newProgress(to io.Writer) *progress {
-	if shown, is := to.(visible); is {
+	if shown, is := to.(visibleWriter); is {
 		to = shown.Writer // without escaping, because the progress moves the cursor
 	}
 	file, is := to.(interface{ Stat() (os.FileInfo, error) })

@@ -34,11 +34,11 @@ func newRelease() *command {
 		text: `Shows at most 50 holders of the lock, and asks whether to go on. Then it takes the lock from
 the holders that it has shown, notifies the waiters, and lists the holders that have lost
 the lock. A later holder with another field keeps the lock. Callers of one client that pass
-a lock on in memory have one field: the caller that has the lock after the answer loses it,
-and not the caller at the time of the question. A holder of Interlock learns of the loss
-at its next renewal. A holder with a fixed lease, or of Redisson, learns of it when it
-releases. The work under the lock may still go on. Plain semaphores, latches and keys that
-are not locks have no holders, and stay. Exit code 1 if no holder has lost the lock.
+a lock on in memory share one field. If they pass it on between the question and the answer,
+the caller that then has the lock loses it. A holder of Interlock learns of the loss at its
+next renewal. A holder with a fixed lease, or of Redisson, learns of it when it releases the
+lock. The work under the lock may still go on. Plain semaphores, latches and keys that are
+not locks have no holders, and stay. Exit code 1 if no holder has lost the lock.
 
 The answer is read from the standard input. With --yes the command asks no question. With
 --holder the other holders keep the lock.
@@ -81,7 +81,7 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 	if err != nil {
 		return err
 	}
-	fields, names := r.holders, shown(strings.Join(r.holders, ","))
+	fields, names := r.holders, safeText(strings.Join(r.holders, ","))
 	if len(fields) == 0 {
 		fields, names = fieldsOf(&seen), "the holders shown"
 	}
@@ -152,16 +152,16 @@ func (r *release) report(std streams, freed bool, before core.LockEntry, why str
 // resultText returns the result as text.
 func resultText(freed bool, before core.LockEntry, why string) string {
 	if !freed {
-		return fmt.Sprintf("%s: %s\n", shown(before.Key), why)
+		return fmt.Sprintf("%s: %s\n", safeText(before.Key), why)
 	}
 	state := "freed"
 	if others := before.HolderCount - len(before.Holders); others > 0 {
-		state = "still held by " + counted(others, "other")
+		state = "still held by " + countOf(others, "other")
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %s\n", shown(before.Key), state)
+	fmt.Fprintf(&text, "%s: %s\n", safeText(before.Key), state)
 	for _, h := range before.Holders {
-		fmt.Fprintf(&text, "lost by %s, lease left %s\n", shown(h.Field), left(h.TTL))
+		fmt.Fprintf(&text, "lost by %s, lease left %s\n", safeText(h.Field), formatLease(h.TTL))
 	}
 	return text.String()
 }

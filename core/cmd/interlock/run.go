@@ -75,7 +75,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 
 // run runs the command that args name and returns the exit code.
 func (l commandLine) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	std := streams{stdin, visible{stdout}, visible{stderr}}
+	std := streams{stdin, visibleWriter{stdout}, visibleWriter{stderr}}
 	if len(args) == 0 {
 		fmt.Fprint(std.err, l.overview())
 		return exitCannot
@@ -221,8 +221,8 @@ func (c *command) help() string {
 	return text.String()
 }
 
-// counted returns a number with a noun, such as "1 rule" or "2 rules".
-func counted(n int, noun string) string {
+// countOf returns a number with a noun, such as "1 rule" or "2 rules".
+func countOf(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -237,13 +237,13 @@ func oneOf(flag, value string, known []string) error {
 	return usagef("--%s %s: write %s", flag, value, strings.Join(known, ", "))
 }
 
-// visible passes visible characters, new lines and tabs on to a terminal. It writes every other character as
+// visibleWriter passes visible characters, new lines and tabs on to a terminal. It writes every other character as
 // in JSON, such as \u001b. So a key, a field or a file cannot move the cursor, change colours or change the
 // direction of text, and a JSON string stays the same string.
-type visible struct{ io.Writer }
+type visibleWriter struct{ io.Writer }
 
 // Write writes p, which must end with a whole character.
-func (v visible) Write(p []byte) (int, error) {
+func (v visibleWriter) Write(p []byte) (int, error) {
 	text := make([]byte, 0, len(p))
 	for rest := p; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)

@@ -166,8 +166,8 @@ func withLocks(use func(*core.Client) error) error {
 	return errors.Join(use(locks), locks.Close(context.Background()), rdb.Close())
 }
 
-// registered returns the registered variables with their values: the variables of the program, with nil for an unset
-// one, and the variables of --var except the standard variable.
+// registered returns the values of the registered variables: the variables of --var, and nil for the other variables of
+// the program. It leaves out standard, which is not a registered variable.
 func (s *simulator) registered(standard string) (map[string]any, error) {
 	values := map[string]any{}
 	for _, name := range s.routes.Registered() {

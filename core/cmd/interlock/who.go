@@ -31,10 +31,10 @@ func newWho() *command {
 		text: `Shows everything that Redis knows about one lock, by its key: the prefix of the lock client
 and the name. Callers of one client that pass a lock on in memory are one holder, with one
 field. The live page of the process shows since when each of them has the lock. The client
-id leads to the process: the metric distributed_lock_client_info has it, and in a Java
-service RedissonClient.getId. The address of the process is shown, as Redis sees it, if its
-lock client has core.WithNamedConnections. At most 50 holders and waiters are shown. Exit
-code 1 if the lock has no holder.
+id identifies the process: the metric distributed_lock_client_info contains it, and in a
+Java service RedissonClient.getId returns it. If the lock client of the process has
+core.WithNamedConnections, the address of the process is shown as Redis sees it. At most 50
+holders and waiters are shown. Exit code 1 if the lock has no holder.
 
 ` + urlText + `
 

@@ -74,14 +74,14 @@ func mediaType(r *http.Request) (name string, params map[string]string) {
 	return name, params
 }
 
-// isAbsent reports, without reading, whether the request has no body. It ignores the announced
-// length, because a middleware may have replaced the body.
+// isAbsent reports, without reading, whether the request has no body. It ignores ContentLength,
+// because a middleware may have replaced the body.
 func (p *payload) isAbsent() bool {
 	return p.kept == nil && (p.request.Body == nil || p.request.Body == http.NoBody)
 }
 
-// isEmpty reports whether a body has no bytes. It does not wait for the bytes of a body whose
-// length is announced.
+// isEmpty reports whether a body has no bytes. It does not wait for the bytes if ContentLength is
+// positive.
 func (p *payload) isEmpty() (bool, error) {
 	switch {
 	case p.read.done || p.kept != nil:

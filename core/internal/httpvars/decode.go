@@ -37,8 +37,8 @@ func isJSON(mediaType string) bool {
 }
 
 // decodeTyped decodes a body into a type. [keyexpr.DecodeJSON] has already refused an object that
-// contains a name twice, because the types of the key and of the handler may differ, and then
-// they may take different values.
+// contains a name twice. The key and the handler may decode the body into different types, which
+// might take different values of that name.
 func decodeTyped(content []byte, typ reflect.Type) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.UseNumber()

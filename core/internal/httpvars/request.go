@@ -48,7 +48,7 @@ func (q *Request) KeptBody(content []byte) { q.payload.kept = content }
 
 // Buffer reads the body into memory, up to the limit, and replaces the Body of the request with a
 // body of the same bytes. Its error is a *[keyexpr.EvalError]; even then the handler can read the
-// whole body. Buffer does not read a body whose announced length exceeds the limit.
+// whole body. Buffer does not read a body whose ContentLength exceeds the limit.
 func (q *Request) Buffer() error {
 	_, err := q.payload.bytes()
 	return err

@@ -99,7 +99,7 @@ func Overlay(set *ruleset.Set, m protorules.Method) ([]*ruleset.Resolved, error)
 func (i *Image) All(set *ruleset.Set) ([]*ruleset.Resolved, error) {
 	laid := map[ruleset.Endpoint][]*ruleset.Resolved{} // the rules of the methods that have options
 	var problems []*ruleset.Problem
-	var order []*ruleset.Resolved // the same, in the order of the methods
+	var order []*ruleset.Resolved // these rules, in the order of the methods
 	for _, m := range i.Methods {
 		if !HasOptions(m) {
 			continue
@@ -120,7 +120,7 @@ func (i *Image) All(set *ruleset.Set) ([]*ruleset.Resolved, error) {
 			all = append(all, r)
 			continue
 		}
-		laid[r.Endpoint] = nil // add them once
+		laid[r.Endpoint] = nil // so that the rules are added once
 		all = append(all, rules...)
 	}
 	return all, ruleset.Invalid(problems...)

@@ -64,7 +64,7 @@ func mergeOptions(i *inspector, e ruleset.Endpoint, m protorules.Method) ([]*rul
 // grpcSite returns the site of the method d. If d is nil, the request may have any field.
 func grpcSite(e ruleset.Endpoint, d protoreflect.MethodDescriptor, rules []*ruleset.Resolved) *site {
 	s := &site{endpoint: e, rules: rules, anyVariable: true}
-	s.schema = func(more assumed) (*keyexpr.Schema, error) {
+	s.schema = func(more unknownNames) (*keyexpr.Schema, error) {
 		var request protoreflect.MessageDescriptor
 		if d != nil {
 			request = d.Input()

@@ -38,7 +38,7 @@ func httpSite(known *routes.Table, r routes.Route, rules []*ruleset.Resolved) *s
 		s.fallbacks, s.routed = known.Fallbacks, true
 	}
 	s.anyParam = s.anyVariable && strings.HasSuffix(r.Path, "*")
-	s.schema = func(more assumed) (*keyexpr.Schema, error) {
+	s.schema = func(more unknownNames) (*keyexpr.Schema, error) {
 		c := httpvars.Config{PathParams: append(routes.Params(r.Path), more.params...)}
 		for _, name := range more.variables {
 			c.Registered = append(c.Registered, keyexpr.Variable{Name: name, Type: keyexpr.TypeFor[any]()})

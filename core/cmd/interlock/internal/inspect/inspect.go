@@ -41,7 +41,7 @@ func Run(in *Inputs) Result {
 func checkFunctions(i *inspector) {
 	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportFunc) {
 		if rules = i.withKey(rules, "the program"); len(rules) > 0 {
-			i.check(&site{endpoint: rules[0].Endpoint, rules: rules, schema: func(assumed) (*keyexpr.Schema, error) {
+			i.check(&site{endpoint: rules[0].Endpoint, rules: rules, schema: func(unknownNames) (*keyexpr.Schema, error) {
 				return keyexpr.Argument(reflect.TypeFor[any]())
 			}})
 		}

@@ -15,7 +15,7 @@ import (
 type site struct {
 	endpoint  ruleset.Endpoint
 	rules     []*ruleset.Resolved
-	schema    func(more assumed) (*keyexpr.Schema, error)
+	schema    func(more unknownNames) (*keyexpr.Schema, error)
 	fallbacks []string // the fallbacks of the program, if routed
 
 	anyVariable bool // the variables of the program are not known, so any name may be one
@@ -26,7 +26,7 @@ type site struct {
 // compile compiles the rules. If they do not compile, it adds their problems to found and returns nil. A name that the
 // program may define is not a problem; compile adds a note about it.
 func (s *site) compile(found *findings) *aspect.Preview {
-	var more assumed
+	var more unknownNames
 	preview, err := s.preview(more)
 	for more.add(s, err) { // one unknown name may hide the next
 		preview, err = s.preview(more)
@@ -41,7 +41,7 @@ func (s *site) compile(found *findings) *aspect.Preview {
 	return preview
 }
 
-func (s *site) preview(more assumed) (*aspect.Preview, error) {
+func (s *site) preview(more unknownNames) (*aspect.Preview, error) {
 	schema, err := s.schema(more)
 	if err != nil {
 		return nil, err
@@ -88,15 +88,15 @@ func keyField(r *ruleset.Resolved) string {
 	return "key"
 }
 
-// assumed holds the unknown names in keys and conditions. The program may define them.
-type assumed struct {
+// unknownNames holds the unknown names in keys and conditions. The program may define them.
+type unknownNames struct {
 	variables []string
 	params    []string // the path parameters
 	notes     []*ruleset.Problem
 }
 
 // add adds the unknown names in err that the program may define. It returns false if err contains none.
-func (a *assumed) add(s *site, err error) bool {
+func (a *unknownNames) add(s *site, err error) bool {
 	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
 	if !ok || !s.anyVariable {
 		return false
@@ -117,8 +117,8 @@ func (a *assumed) add(s *site, err error) bool {
 	return len(a.notes) > before
 }
 
-// note adds a note that what was not checked.
-func (a *assumed) note(p *ruleset.Problem, what string) {
+// note adds a note about p. what names the thing that was not checked.
+func (a *unknownNames) note(p *ruleset.Problem, what string) {
 	note := *p
 	note.Message, note.Err = "not checked: "+what, nil
 	a.notes = append(a.notes, &note)

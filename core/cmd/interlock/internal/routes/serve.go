@@ -29,7 +29,7 @@ func Serve(list []Route, r *http.Request, guards Guards, matched func(Route)) (f
 		matched(route)
 	}
 	for _, router := range routers(list, r.Method, guards, note) {
-		if router.ServeHTTP(nowhere{}, r); found {
+		if router.ServeHTTP(discardWriter{}, r); found {
 			break
 		}
 	}
@@ -44,12 +44,12 @@ func OfNetHTTP(path string) bool { return strings.Contains(path, "{") }
 func routers(list []Route, method string, guards Guards, note func(Route)) (all []*router) {
 	for _, name := range []string{method, "*"} {
 		for _, r := range list {
-			head := name == http.MethodHead && r.Method == http.MethodGet && OfNetHTTP(r.Path) // net/http serves HEAD, too
+			head := name == http.MethodHead && r.Method == http.MethodGet && OfNetHTTP(r.Path) // net/http serves HEAD with the handler of GET
 			takes := func(known *router) bool { return known.takes(r, method) }
 			if r.Method != name && !head || slices.ContainsFunc(all, takes) {
 				continue
 			}
-			if next := newRouter(OfNetHTTP(r.Path), guards, note); next.takes(r, method) { // otherwise no router has such a path
+			if next := newRouter(OfNetHTTP(r.Path), guards, note); next.takes(r, method) { // otherwise no router accepts the path
 				all = append(all, next)
 			}
 		}
@@ -69,7 +69,7 @@ func newRouter(ofNetHTTP bool, guards Guards, note func(Route)) *router {
 		mux := http.NewServeMux()
 		return &router{mux, true, func(r Route, _ string) {
 			pattern := strings.TrimPrefix(r.Method+" "+r.Path, "* ")
-			guards.NetHTTP(noting{mux, func() { note(r) }}, pattern, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			guards.NetHTTP(notingMux{mux, func() { note(r) }}, pattern, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		}}
 	}
 	engine := gin.New()
@@ -79,14 +79,14 @@ func newRouter(ofNetHTTP bool, guards Guards, note func(Route)) *router {
 	}}
 }
 
-// noting is a mux that calls note when it matches a request.
-type noting struct {
+// notingMux is a mux that calls note when it matches a request.
+type notingMux struct {
 	*http.ServeMux
 	note func()
 }
 
 // Handle registers a handler.
-func (n noting) Handle(pattern string, handler http.Handler) {
+func (n notingMux) Handle(pattern string, handler http.Handler) {
 	n.ServeMux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		n.note()
 		handler.ServeHTTP(w, r)
@@ -103,12 +103,12 @@ func (known *router) takes(r Route, method string) (ok bool) {
 	return true
 }
 
-// nowhere discards answers.
-type nowhere struct{}
+// discardWriter discards answers.
+type discardWriter struct{}
 
-func (nowhere) Header() http.Header         { return http.Header{} }
-func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
-func (nowhere) WriteHeader(int)             {}
+func (discardWriter) Header() http.Header         { return http.Header{} }
+func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (discardWriter) WriteHeader(int)             {}
 
 // Params returns the names of the parameters of a path.
 func Params(path string) []string {
