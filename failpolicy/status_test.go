@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-func TestStatuses_Status_OneHalf(t *testing.T) {
+func TestStatuses_Status_OneField(t *testing.T) {
 	t.Parallel()
 	s := failpolicy.Statuses{
 		Busy:     failpolicy.Status{HTTP: 423},

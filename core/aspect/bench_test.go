@@ -42,7 +42,7 @@ func TestRun_Allocations(t *testing.T) {
 	defer cancel()
 	nothing := func(context.Context) error { return nil }
 	lock := locks.Lock("order:42")
-	// The embedded server allocates, too, and not always the same: compare the best of several runs.
+	// The embedded server allocates, too, and not always as much. So the test compares the smallest of several runs.
 	bare := least(func() { _ = lock.Do(ctx, nothing, core.WaitTime(time.Second), core.Label("pay")) })
 	p := mustCompile(t, mustAspect(t, locks), pay())
 	c := &call{in: order{ID: "42"}}

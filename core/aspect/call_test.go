@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// slow is a call with a variable that is available late and with work before a wait.
-type slow struct {
+// lateCall is a call with a variable that is available late and with work before a wait.
+type lateCall struct {
 	*call
 	values   keyexpr.Values // early, late
 	asked    int            // how often an expression read late
@@ -23,22 +23,22 @@ type slow struct {
 	refuses  error
 }
 
-func newSlow(early any) *slow {
-	s := &slow{call: &call{}, values: keyexpr.Values{early, "42"}}
+func newLateCall(early any) *lateCall {
+	s := &lateCall{call: &call{}, values: keyexpr.Values{early, "42"}}
 	s.env = s
 	return s
 }
 
-func (s *slow) Value(slot int) (any, error) {
+func (s *lateCall) Value(slot int) (any, error) {
 	if slot == 1 {
 		s.asked++
 	}
 	return s.values.Value(slot)
 }
 
-func (s *slow) Items(int, string) ([]string, error) { return nil, nil }
+func (s *lateCall) Items(int, string) ([]string, error) { return nil, nil }
 
-func (s *slow) BeforeWait() func(context.Context) error {
+func (s *lateCall) BeforeWait() func(context.Context) error {
 	if s.ready {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (s *slow) BeforeWait() func(context.Context) error {
 	}
 }
 
-func slowPoint(t *testing.T, locks *core.Client, rules ...ruleset.Rule) *aspect.Point {
+func latePoint(t *testing.T, locks *core.Client, rules ...ruleset.Rule) *aspect.Point {
 	t.Helper()
 	schema, err := keyexpr.NewSchema(
 		keyexpr.Variable{Name: "early", Type: keyexpr.TypeFor[string]()}, keyexpr.Variable{Name: "late", Type: keyexpr.TypeFor[string]()},
@@ -86,8 +86,8 @@ func TestCall_LateVariablesAreAskedForLast(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
 				tt.rule.Name = "pay"
-				c := newSlow(tt.early)
-				out := slowPoint(t, b.locks, tt.rule).Run(t.Context(), c)
+				c := newLateCall(tt.early)
+				out := latePoint(t, b.locks, tt.rule).Run(t.Context(), c)
 				want(t, "cause", out.Cause, tt.cause)
 				want(t, "asked", c.asked, tt.asked)
 			})
@@ -106,12 +106,12 @@ func TestCall_RefusedBeforeLateVariables(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t)
 			rule.Name = "pay"
-			p := slowPoint(t, b.locks, rule)
+			p := latePoint(t, b.locks, rule)
 			b.redis.Down()
 			_, _, err := b.locks.Lock("x").Acquire(t.Context())
 			wantErr(t, name+": another lock", err, core.ErrUnavailable)
 			time.Sleep(time.Second) // Acquire gives up a little before the backend timeout, when Redis does not count as silent yet
-			c := newSlow("1")
+			c := newLateCall("1")
 			out := p.Run(t.Context(), c)
 			want(t, name+": cause", out.Cause, failpolicy.Backend)
 			wantErr(t, name+": reason", out.Reason, core.ErrUnavailable)
@@ -149,7 +149,7 @@ func TestCall_BeforeWait(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
-				c := newSlow("1")
+				c := newLateCall("1")
 				c.ready = tt.ready
 				c.handle = func(context.Context, aspect.Grant) error {
 					want(t, "prepared before the handler", c.prepared, tt.prepared)
@@ -159,7 +159,7 @@ func TestCall_BeforeWait(t *testing.T) {
 					b.redis.Take(key, time.Hour)
 					time.AfterFunc(time.Second, func() { b.redis.Free(key) })
 				}
-				want(t, "verdict", slowPoint(t, b.locks, tt.rules...).Run(t.Context(), c).Verdict, aspect.VerdictRan)
+				want(t, "verdict", latePoint(t, b.locks, tt.rules...).Run(t.Context(), c).Verdict, aspect.VerdictRan)
 				want(t, "prepared", c.prepared, tt.prepared)
 			})
 		})
@@ -171,9 +171,9 @@ func TestCall_BeforeWaitAndAFullQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		p := slowPoint(t, b.locks, ruleset.Rule{Name: "pay", Key: "order:42", MaxWaiters: 1})
+		p := latePoint(t, b.locks, ruleset.Rule{Name: "pay", Key: "order:42", MaxWaiters: 1})
 		b.redis.Take("order:42", time.Hour)
-		first, second := newSlow("1"), newSlow("1")
+		first, second := newLateCall("1"), newLateCall("1")
 		go p.Run(t.Context(), first)
 		synctest.Wait()
 		want(t, "cause", p.Run(t.Context(), second).Cause, failpolicy.Overload)
@@ -190,9 +190,9 @@ func TestCall_BeforeWaitReportsAnOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		p := slowPoint(t, b.locks, ruleset.Rule{Name: "pay", Key: "order:42", OnBusy: failpolicy.Proceed, OnOverload: failpolicy.Skip})
+		p := latePoint(t, b.locks, ruleset.Rule{Name: "pay", Key: "order:42", OnBusy: failpolicy.Proceed, OnOverload: failpolicy.Skip})
 		b.redis.Take("order:42", time.Hour)
-		c := newSlow("1")
+		c := newLateCall("1")
 		c.refuses = core.ErrTooManyWaiters
 		out := p.Run(t.Context(), c)
 		want(t, "cause", out.Cause, failpolicy.Overload)
@@ -200,13 +200,13 @@ func TestCall_BeforeWaitReportsAnOverload(t *testing.T) {
 	})
 }
 
-// leaving is a call that another layer answers while the guard handles its rules.
-type leaving struct {
+// abandonedCall is a call that another layer answers while the guard handles its rules.
+type abandonedCall struct {
 	*call
 	left int // the number of calls for which Abandoned still returns false
 }
 
-func (l *leaving) Abandoned() bool {
+func (l *abandonedCall) Abandoned() bool {
 	l.left--
 	return l.left < 0
 }
@@ -222,8 +222,8 @@ func TestCall_Abandoned(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
 				b.redis.Take("taken", time.Hour)
-				c := &leaving{&call{}, after}
-				out := slowPoint(t, b.locks, ruleset.Rule{Name: "pay", Key: "order:42"}, rule).Run(t.Context(), c)
+				c := &abandonedCall{&call{}, after}
+				out := latePoint(t, b.locks, ruleset.Rule{Name: "pay", Key: "order:42"}, rule).Run(t.Context(), c)
 				want(t, name+": cause", out.Cause, failpolicy.Canceled)
 				want(t, name+": verdict", out.Verdict, aspect.VerdictRefused)
 				want(t, name+": the rule", out.Index, after)
@@ -287,7 +287,7 @@ func TestCall_AnswerBy(t *testing.T) {
 				defer cancel()
 				ctx = limited
 			}
-			c := punctual{call: &call{in: order{ID: "42"}}}
+			c := timedCall{call: &call{in: order{ID: "42"}}}
 			if tc.answer != 0 {
 				c.by = start.Add(tc.answer)
 			}
@@ -304,10 +304,10 @@ func TestCall_AnswerBy(t *testing.T) {
 	}
 }
 
-// punctual is a call with a time by which it has to be answered.
-type punctual struct {
+// timedCall is a call with a time by which it has to be answered.
+type timedCall struct {
 	*call
 	by time.Time
 }
 
-func (c punctual) AnswerBy() time.Time { return c.by }
+func (c timedCall) AnswerBy() time.Time { return c.by }

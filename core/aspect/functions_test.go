@@ -10,15 +10,15 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// replaceable is a Provider with a set that tests replace.
-type replaceable struct {
+// mutableProvider is a Provider with a set that tests replace.
+type mutableProvider struct {
 	set      *ruleset.Set
 	prepares []ruleset.Prepare
 }
 
-func (p *replaceable) Current() *ruleset.Set { return p.set }
+func (p *mutableProvider) Current() *ruleset.Set { return p.set }
 
-func (p *replaceable) Subscribe(prepare ruleset.Prepare) (cancel func(), err error) {
+func (p *mutableProvider) Subscribe(prepare ruleset.Prepare) (cancel func(), err error) {
 	p.prepares = append(p.prepares, prepare)
 	commit, err := prepare(p.set)
 	if err == nil {
@@ -28,7 +28,7 @@ func (p *replaceable) Subscribe(prepare ruleset.Prepare) (cancel func(), err err
 }
 
 // replace reloads the set.
-func (p *replaceable) replace(set *ruleset.Set) error {
+func (p *mutableProvider) replace(set *ruleset.Set) error {
 	var commits []func()
 	for _, prepare := range p.prepares {
 		commit, err := prepare(set)
@@ -75,7 +75,7 @@ func TestCheck_FunctionsNotWrapped(t *testing.T) {
 	}
 
 	seen := &record{}
-	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
+	p := &mutableProvider{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
 	a = mustAspect(t, b.observe(t, seen.observer()), aspect.WithSet(p))
 	mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, charge)
 	if err := errors.Join(a.Check(), a.Check()); err != nil {
@@ -116,7 +116,7 @@ func TestCheck_SeverityOfTheFile(t *testing.T) {
 func TestCheck_JudgesReloadsAfterItHasPassed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
+	p := &mutableProvider{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
 	a := mustAspect(t, b.locks, aspect.WithSet(p))
 	if err := a.Check(); err == nil {
 		t.Error("Check passes before any function is wrapped")

@@ -15,9 +15,9 @@ import (
 //	returns the error of the handler untouched       TestRun_ErrorOfTheHandler, TestRun_FailedRelease
 //	releases after a panic or Goexit                 TestRun_PanicAndGoexit, TestServer_Panic
 //	releases although the caller has left            TestRun_ReleasesAfterTheCallerLeft
-//	a refusal frees the locks of earlier rules       TestRun_RefusalFreesTheRulesBefore, TestServer_SeveralRules
+//	a refusal releases the locks of earlier rules    TestRun_RefusalFreesTheRulesBefore, TestServer_SeveralRules
 //	ends the wait before the caller's deadline       TestCall_DeadlineOfTheCaller, TestCall_AnswerBy
-//	reports a lock that is lost under its handler    TestLoss_OfAFixedLease, TestServer_DeletedLock
+//	reports a lock that is lost while it is used     TestLoss_OfAFixedLease, TestServer_DeletedLock
 //	shows clients no key, owner or text of Redis     TestRun_EachStrategyForEachCause, and package adaptertest
 //	evaluates the key once                           TestRun_KeyIsEvaluatedOnce
 //	is safe for concurrent use and during reloads    TestTable_CallsDuringReloads, TestRegistry_CheckOrder

@@ -29,8 +29,8 @@ func brokenRules() *core.Observer {
 	}}
 }
 
-// broken panics whenever it is notified.
-func broken() *core.Observer {
+// brokenObserver returns an observer that panics whenever it is notified.
+func brokenObserver() *core.Observer {
 	observer := brokenRules()
 	observer.HoldEnd = func(context.Context, core.HoldResult) { panic("release") }
 	return observer
@@ -44,7 +44,7 @@ func TestObserver_PanicsAreContained(t *testing.T) {
 		rule := pay()
 		rule.OnBusy = failpolicy.Proceed
 		rule.WaitTime = time.Second
-		p := mustCompile(t, mustAspect(t, b.observe(t, broken(), obs.observer())), rule)
+		p := mustCompile(t, mustAspect(t, b.observe(t, brokenObserver(), obs.observer())), rule)
 		c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 			b.redis.Down()
 			return nil
@@ -123,14 +123,14 @@ func TestObserver_OnlyOfRules(t *testing.T) {
 	})
 }
 
-// almost has the method that Rules requires, but it is not an aspect.Observer.
-type almost struct{}
+// wrongObserver has the method that Rules requires, but it is not an aspect.Observer.
+type wrongObserver struct{}
 
-func (almost) ObservesRules() {}
+func (wrongObserver) ObservesRules() {}
 
 func TestObserver_OfAnotherType(t *testing.T) {
 	t.Parallel()
-	for _, rules := range []interface{ ObservesRules() }{almost{}, (*aspect.Observer)(nil)} {
+	for _, rules := range []interface{ ObservesRules() }{wrongObserver{}, (*aspect.Observer)(nil)} {
 		_, err := aspect.New(newBench(t, core.WithObserver(&core.Observer{Rules: rules})).locks)
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("core.WithObserver: Rules is %T, ", rules)) {
 			t.Errorf("got %v", err)
@@ -163,7 +163,7 @@ func TestObserver_WarningWithoutAnObserver(t *testing.T) { //nolint:paralleltest
 		want      int
 	}{
 		"no observer":      {nil, 1},
-		"another observer": {[]*core.Observer{broken()}, 1},
+		"another observer": {[]*core.Observer{brokenObserver()}, 1},
 		"an observer":      {[]*core.Observer{{Rules: &aspect.Observer{Warning: func(*ruleset.Problem) {}}}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,17 +11,17 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// interrupted is a provider that runs functions of the test during its calls of a table.
-type interrupted struct {
-	replaceable
+// hookedProvider is a provider that runs functions of the test during its calls of a table.
+type hookedProvider struct {
+	mutableProvider
 	subscribing, preparing func()
 }
 
-func (p *interrupted) Subscribe(prepare ruleset.Prepare) (cancel func(), err error) {
+func (p *hookedProvider) Subscribe(prepare ruleset.Prepare) (cancel func(), err error) {
 	if p.subscribing != nil {
 		p.subscribing()
 	}
-	return p.replaceable.Subscribe(func(set *ruleset.Set) (func(), error) {
+	return p.mutableProvider.Subscribe(func(set *ruleset.Set) (func(), error) {
 		commit, err := prepare(set)
 		if p.preparing != nil {
 			p.preparing()
@@ -34,7 +34,7 @@ func (p *interrupted) Subscribe(prepare ruleset.Prepare) (cancel func(), err err
 func TestRegistry_CheckDuringSubscribe(t *testing.T) {
 	t.Parallel()
 	r, _ := tableOf(t, file(t))
-	p := &interrupted{replaceable: replaceable{set: file(t)}}
+	p := &hookedProvider{mutableProvider: mutableProvider{set: file(t)}}
 	p.subscribing = func() {
 		if err := r.Check("paid").Err(); err != nil {
 			t.Error(err)
@@ -50,9 +50,9 @@ func TestRegistry_CheckDuringSubscribe(t *testing.T) {
 func TestRegistry_CheckOrder(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	var providers []*interrupted
+	var providers []*hookedProvider
 	for _, name := range []string{"a", "b", "c"} {
-		providers = append(providers, &interrupted{replaceable: replaceable{set: file(t)}, subscribing: func() { asked = append(asked, name) }})
+		providers = append(providers, &hookedProvider{mutableProvider: mutableProvider{set: file(t)}, subscribing: func() { asked = append(asked, name) }})
 	}
 	var orders []string
 	for first := range providers {
@@ -77,7 +77,7 @@ func TestRegistry_TableConcurrently(t *testing.T) {
 	t.Parallel()
 	r, _ := tableOf(t, file(t))
 	begun, done := make(chan struct{}), make(chan struct{})
-	p := &interrupted{replaceable: replaceable{set: file(t, rulesOn("k", "paid")...)}}
+	p := &hookedProvider{mutableProvider: mutableProvider{set: file(t, rulesOn("k", "paid")...)}}
 	p.subscribing = func() { close(begun) }
 	go func() {
 		defer close(done)
@@ -130,7 +130,7 @@ func writeFile(t *testing.T, text string) string {
 func TestRegistry_ProviderWithoutASet(t *testing.T) {
 	t.Parallel()
 	r, _ := tableOf(t, file(t))
-	table, err := r.Table(silent{file(t)})
+	table, err := r.Table(silentProvider{file(t)})
 	if err == nil || !strings.Contains(err.Error(), "did not call prepare") {
 		t.Errorf("got %v", err)
 	}
@@ -139,14 +139,14 @@ func TestRegistry_ProviderWithoutASet(t *testing.T) {
 	}
 }
 
-// silent is a provider that accepts subscribers and never calls them.
-type silent struct{ *ruleset.Set }
+// silentProvider is a provider that accepts subscribers and never calls them.
+type silentProvider struct{ *ruleset.Set }
 
-func (silent) Subscribe(ruleset.Prepare) (cancel func(), err error) { return func() {}, nil }
+func (silentProvider) Subscribe(ruleset.Prepare) (cancel func(), err error) { return func() {}, nil }
 
 func TestRegistry_JudgesAllTablesTogether(t *testing.T) {
 	t.Parallel()
-	first := &replaceable{set: file(t, rulesOn("k:#{topic}", "paid")...)}
+	first := &mutableProvider{set: file(t, rulesOn("k:#{topic}", "paid")...)}
 	r, _ := tableOf(t, first)
 	if _, err := r.Table(file(t, append(rulesOn("k:#{topic}", "paid"), rulesOn("c", "sent")...)...)); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestRegistry_Unguarded(t *testing.T) {
 		}
 		return "it is not subscribed: call Subscribe"
 	}
-	p := &replaceable{set: file(t, rulesOn("k:#{topic}", "guarded/paid")...)}
+	p := &mutableProvider{set: file(t, rulesOn("k:#{topic}", "guarded/paid")...)}
 	r := aspect.NewRegistry(a, adapter)
 	if _, err := r.Table(p); err != nil {
 		t.Fatal(err)

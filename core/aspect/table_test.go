@@ -91,7 +91,7 @@ func tableOf(t *testing.T, p ruleset.Provider, observers ...*core.Observer) (*as
 func TestTable_LearnsEndpoints(t *testing.T) {
 	t.Parallel()
 	seen := &inForce{}
-	p := &replaceable{set: file(t, rulesOn("k:#{topic}", "paid", "sent")...)}
+	p := &mutableProvider{set: file(t, rulesOn("k:#{topic}", "paid", "sent")...)}
 	r, table := tableOf(t, p, seen.observer())
 	if again, err := r.Table(p); err != nil || again != table {
 		t.Errorf("the provider has a second table: %v", err)
@@ -117,7 +117,7 @@ func TestTable_LearnsEndpoints(t *testing.T) {
 func TestTable_Reload(t *testing.T) {
 	t.Parallel()
 	seen := &inForce{}
-	p := &replaceable{set: file(t, rulesOn("k:#{topic}", "paid", "sent")...)}
+	p := &mutableProvider{set: file(t, rulesOn("k:#{topic}", "paid", "sent")...)}
 	r, table := tableOf(t, p, seen.observer())
 	if err := r.Check("paid", "sent").Err(); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestTable_CallsDuringReloads(t *testing.T) {
 		}
 		return file(t, rules...)
 	}
-	p := &replaceable{set: set(0)}
+	p := &mutableProvider{set: set(0)}
 	_, table := tableOf(t, p, seen.observer())
 	stop := make(chan struct{})
 	var calls sync.WaitGroup
@@ -207,7 +207,7 @@ func TestTable_RenewDuringAReload(t *testing.T) {
 	adapter.Declared = func(topic string) ([]ruleset.Declared, []*ruleset.Problem) {
 		return []ruleset.Declared{{Rule: ruleset.Rule{Endpoint: ruleset.Func(topic), Key: "k", Message: message}}}, nil
 	}
-	p := &interrupted{replaceable: replaceable{set: file(t)}}
+	p := &hookedProvider{mutableProvider: mutableProvider{set: file(t)}}
 	table, err := aspect.NewRegistry(a, adapter).Table(p)
 	if err != nil {
 		t.Fatal(err)

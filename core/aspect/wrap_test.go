@@ -283,7 +283,7 @@ func TestWrap_Set(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	seen := &record{}
-	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.ID}"})}
+	p := &mutableProvider{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.ID}"})}
 	a := mustAspect(t, b.observe(t, seen.observer()), aspect.WithSet(p))
 	held := func(ctx context.Context, _ order) (string, error) {
 		names, err := b.rdb.Keys(ctx, "*").Result()
@@ -381,7 +381,7 @@ func TestWrap_RuleRemovedByAReload(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, bare := range []ruleset.Rule{{Name: "pay"}, {Endpoint: payFunc}} {
-		p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
+		p := &mutableProvider{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
 		mustWrap(t, mustAspect(t, b.locks, aspect.WithSet(p)), bare, charge)
 		err := p.replace(file(t, ruleset.Rule{Endpoint: ruleset.Func("pya"), Key: "a"}))
 		if err == nil || !strings.Contains(err.Error(), "neither the program nor the set has a rule") {
@@ -394,7 +394,7 @@ func TestWrap_RuleRemovedByAReload(t *testing.T) {
 // its calls.
 func TestWrap_DuringAReload(t *testing.T) {
 	t.Parallel()
-	p := &interrupted{replaceable: replaceable{set: file(t)}}
+	p := &hookedProvider{mutableProvider: mutableProvider{set: file(t)}}
 	a := mustAspect(t, newBench(t).locks, aspect.WithSet(p))
 	var fn func(context.Context, order) (string, error)
 	p.preparing = func() {
@@ -415,7 +415,7 @@ func TestWrap_DuringAReload(t *testing.T) {
 // A function whose rule does not compile never enters a table, so it does not make reloads fail.
 func TestWrap_FailureDuringReloads(t *testing.T) {
 	t.Parallel()
-	p := &replaceable{set: file(t)}
+	p := &mutableProvider{set: file(t)}
 	a := mustAspect(t, offline(t), aspect.WithSet(p))
 	stop := make(chan struct{})
 	var wraps sync.WaitGroup

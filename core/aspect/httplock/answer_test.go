@@ -37,7 +37,7 @@ func (b *bench) outside(t *testing.T, middleware func(http.ResponseWriter, *http
 
 // If a layer around the guard has set a Content-Length for the handler's answer, the guard's answer is still
 // complete.
-func TestAnswer_AnnouncedLength(t *testing.T) {
+func TestAnswer_OuterContentLength(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		rule    ruleset.Rule

@@ -7,7 +7,7 @@ import (
 )
 
 // A text from Redis is shown with visible characters only, and long texts are shortened.
-func TestShown(t *testing.T) {
+func TestSafeText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"shop:order:pay:42": "shop:order:pay:42", "名前": "名前", "": `""`, "-": `"-"`, `a"b`: `"a\"b"`, "a b": `"a b"`,
@@ -21,7 +21,7 @@ func TestShown(t *testing.T) {
 }
 
 // A short lease is shown to a tenth of a second, a long one to a minute.
-func TestLeft(t *testing.T) {
+func TestFormatLease(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		-1: "no end", 0: "-", 1: "100ms", time.Second: "1s", 2094 * time.Millisecond: "2.1s",

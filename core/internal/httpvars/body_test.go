@@ -227,7 +227,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// A request has a body if the body yields bytes, whatever its announced length is.
+// A request has a body if the body yields bytes, whatever its ContentLength is.
 func TestBody_ReplacedByMiddleware(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
@@ -369,7 +369,7 @@ func TestRequest_KeptBodyTruncated(t *testing.T) {
 	}
 }
 
-// untyped returns a request whose body has no announced length and a content type that no expression
+// untyped returns a request whose body has no ContentLength and a content type that no expression
 // accepts.
 func untyped(t testing.TB, body io.Reader) *http.Request {
 	t.Helper()

@@ -54,8 +54,8 @@ func outcome(tb testing.TB, v *httpvars.Variables, expression string, r *http.Re
 	return "!" + failure.Reason.String()
 }
 
-// bodyOutcome returns the outcome of an expression for a body, which must not depend on whether the length is
-// announced. It checks that the handler can read the whole body.
+// bodyOutcome returns the outcome of an expression for a body, which must not depend on whether the request has a
+// ContentLength. It checks that the handler can read the whole body.
 func bodyOutcome(tb testing.TB, v *httpvars.Variables, expression string, s sending) string {
 	tb.Helper()
 	got := outcome(tb, v, expression, s.request(tb))
@@ -145,7 +145,7 @@ func TestRequest_HeadersAndCookies(t *testing.T) {
 	}
 }
 
-// The content type and the bytes of a body decide whether it is used, not the announced length.
+// The content type and the bytes of a body decide whether it is used. ContentLength does not.
 func TestRequest_BodyByContentType(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{})
