@@ -194,8 +194,8 @@ func (c *compiler) checkRoom(field string, key *keyexpr.Template) {
 	if length <= c.room.longest {
 		return
 	}
-	c.reportf(field, "may have %d bytes, %q of a dry run included, and the lock client has room for %d beside what its %s adds: "+
-		"write core.WithMaxKeyLength(%d) or more, or have that add less", length, ShadowSuffix, c.room.longest, c.room.option, c.room.added+length)
+	c.reportf(field, "may have %d bytes with the suffix %q of a dry run, and the lock client has room for %d besides the bytes that its %s adds: "+
+		"write core.WithMaxKeyLength(%d) or more, or let it add less", length, ShadowSuffix, c.room.longest, c.room.option, c.room.added+length)
 }
 
 // checkOneKey reports a template that yields several keys although the rule can have only one. The type of the template

@@ -170,9 +170,9 @@ func TestCompile_RoomForKeys(t *testing.T) {
 		{"literals longer than a key", "", long + variable, nil, "key", "every key has at least 607 bytes"},
 		{"the client's keys are too short", "", variable, []core.Option{core.WithMaxKeyLength(400)}, "key", "core.WithMaxKeyLength(520)"},
 		{"the client's prefix is too long", "", variable, []core.Option{core.WithPrefix(long)}, "key", "core.WithMaxKeyLength(1120)"},
-		{"the client's prefix is what to shorten", "", variable, []core.Option{core.WithPrefix(long)}, "key", "what its core.WithPrefix adds"},
+		{"the client's prefix is what to shorten", "", variable, []core.Option{core.WithPrefix(long)}, "key", "that its core.WithPrefix adds"},
 		{"the client's mapper leaves room", "", variable, []core.Option{mapper(504)}, "", ""},
-		{"the client's mapper adds too much", "", variable, []core.Option{mapper(505)}, "key", "room for 519 beside what its core.WithNameMapper adds: write core.WithMaxKeyLength(1025)"},
+		{"the client's mapper adds too much", "", variable, []core.Option{mapper(505)}, "key", "room for 519 besides the bytes that its core.WithNameMapper adds: write core.WithMaxKeyLength(1025)"},
 		{"a mapper that makes keys shorter", "", variable, []core.Option{core.WithNameMapper(core.KeyHash)}, "", ""},
 		{"a constant key fits", "", constant, []core.Option{core.WithMaxKeyLength(400)}, "", ""},
 		{"a constant key does not", "", strings.Repeat("k", 400), []core.Option{core.WithMaxKeyLength(400)}, "key", "core.WithMaxKeyLength(408)"},
@@ -214,7 +214,7 @@ func TestCompile_ExpressionsBesideOtherProblems(t *testing.T) {
 		"key and wait":        {ruleset.Rule{Key: "a:#{in.Foo}", WaitTime: 3}, []string{"WaitTime: 3ns", "Key: 1:8: "}},
 		"one of several keys": {ruleset.Rule{Keys: []string{"a:#{in.Foo}", " "}}, []string{"Keys[1]: blank", "Keys[0]: 1:8: "}},
 		"a kind and a list":   {ruleset.Rule{Key: "a:#{in.Items}", Kind: "fiar"}, []string{"Kind: "}},
-		"key and none":        {ruleset.Rule{Key: "a:#{in.Foo}", None: true}, []string{"Key: beside None"}},
+		"key and none":        {ruleset.Rule{Key: "a:#{in.Foo}", None: true}, []string{"Key: given together with None"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ func TestNew_SetBesideDefaults(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	_, err := aspect.New(b.locks, aspect.WithSet(file(t)), aspect.WithProfile("default", ruleset.Rule{WaitTime: time.Second}))
-	if err == nil || !strings.Contains(err.Error(), "beside WithSet") {
+	if err == nil || !strings.Contains(err.Error(), "together with WithSet") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -53,10 +53,10 @@ func (s *Sources) Resolving(opt ruleset.Option) error {
 // Check reports options that exclude each other.
 func (s *Sources) Check() (problems []error) {
 	if s.set != nil && len(s.declared) > 0 {
-		problems = append(problems, errors.New("WithRules beside WithSet: give the rules to the set, with ruleset.WithRules"))
+		problems = append(problems, errors.New("WithRules together with WithSet: give ruleset.WithRules to the set instead"))
 	}
 	if s.set != nil && len(s.resolving) > 0 {
-		problems = append(problems, errors.New("WithProfile beside WithSet: give ruleset's option of that name to the making of the set"))
+		problems = append(problems, errors.New("WithProfile together with WithSet: give ruleset.WithProfile to the set instead"))
 	}
 	return problems
 }

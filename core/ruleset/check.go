@@ -139,7 +139,7 @@ func (c *checker) checkNone() {
 			c.reportf(field, "%s says that the endpoint needs no lock: write %s, too, to lock it after all", c.rule.Source("none").where(), c.rule.placeOf(field).example("none", "false"))
 			return
 		default:
-			c.reportf(field, "beside %s, which says that the endpoint needs no lock: remove one of them", c.rule.placeOf("none").spell("none"))
+			c.reportf(field, "given together with %s, which says that the endpoint needs no lock: remove one of them", c.rule.placeOf("none").spell("none"))
 		}
 	}
 }

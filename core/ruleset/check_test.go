@@ -239,7 +239,7 @@ func TestLoad_MistakesOfProgram(t *testing.T) {
 		{ruleset.Rule{Debounce: time.Second, WaitTime: time.Second}, "WaitTime: a debounced call never waits: remove WaitTime or Debounce"},
 		{ruleset.Rule{LeaseTime: 30}, "LeaseTime: 30ns is out of range: write 1ms to 87600h, or ruleset.Watchdog (is a unit missing? 30*time.Second)"},
 		{ruleset.Rule{Permits: 3}, `Permits: a reentrant lock has no permits: remove it, or write Kind: ruleset.Semaphore`},
-		{ruleset.Rule{Kind: ruleset.Semaphore}, `Kind: a semaphore needs the number of calls that may run at once, across all instances: write Permits: 5 beside it`},
+		{ruleset.Rule{Kind: ruleset.Semaphore}, `Kind: a semaphore needs the number of calls that may run at once, across all instances: add Permits: 5`},
 		{ruleset.Rule{Kind: ruleset.Read, Token: true}, `Token: several calls hold a read lock at a time, and one token cannot order them: remove Token, or write another kind, such as ruleset.Write`},
 		{ruleset.Rule{Keys: []string{"a", "b"}, Kind: ruleset.Fenced}, "Kind: a fenced lock has one key, and Keys has 2 templates: write one template, or Kind: ruleset.Reentrant"},
 		{ruleset.Rule{WaitTime: ruleset.NoWait, MaxWaiters: 3}, "MaxWaiters: no call waits under this rule: remove it"},

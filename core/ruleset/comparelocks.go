@@ -161,7 +161,7 @@ func otherLock(r *Resolved, replaced []*Resolved) *Problem {
 	stepwise := both + " first, roll it out everywhere, then " + then + "; or allow_rekey: true"
 	switch {
 	case r.Kind != was.Kind && r.Kind.family() == was.Kind.family():
-		return refuse("kind", strconv.Quote(string(was.Kind)), strconv.Quote(string(r.Kind)), "readers run beside each other, and writers do not", allowed)
+		return refuse("kind", strconv.Quote(string(was.Kind)), strconv.Quote(string(r.Kind)), "several readers hold the lock at a time, and writers do not", allowed)
 	case r.Kind != was.Kind:
 		return refuse("kind", strconv.Quote(string(was.Kind)), strconv.Quote(string(r.Kind)), apart, allowed)
 	case !slices.Equal(r.lockKeys(), was.lockKeys()):
@@ -194,7 +194,7 @@ func steps(r *Resolved, replaced []*Resolved) (both, then string) {
 		}
 	}
 	if !r.Kind.Traits().Several {
-		return "a second rule with key: " + quotedList(keys(replaced[0])) + " beside it", "remove that one"
+		return "a second rule with key: " + quotedList(keys(replaced[0])), "remove that one"
 	}
 	if r.When != "" && slices.ContainsFunc(replaced, func(was *Resolved) bool { return was.Name != r.Name && was.When != r.When }) {
 		without, then = without+" without when", then+" and when: "+strconv.Quote(r.When)

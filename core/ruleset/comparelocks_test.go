@@ -400,7 +400,7 @@ func TestCompareLocks_Steps(t *testing.T) {
 		},
 		"a kind of one key": {
 			"{http: POST /a, key: k, kind: fair}", "{http: POST /a, key: l, kind: fair}",
-			[]string{`write a second rule with key: "k" beside it first, roll it out everywhere, then remove that one; or allow_rekey: true`},
+			[]string{`write a second rule with key: "k" first, roll it out everywhere, then remove that one; or allow_rekey: true`},
 			"{http: POST /a, name: a, key: l, kind: fair}\n{http: POST /a, name: b, key: k, kind: fair}",
 		},
 		"a wildcard's key below it": {

@@ -192,7 +192,7 @@ func (f *fileReader) checkEndpoints(n *yaml.Node, pairs []strictyaml.Pair) {
 		case first == nil:
 			first = &pairs[i]
 		default:
-			f.Reportf(p.Key, p.Name, "beside %s: a rule has one endpoint; remove one of them, or write two rules", first.Name)
+			f.Reportf(p.Key, p.Name, "given together with %s: a rule has one endpoint; remove one of them, or write two rules", first.Name)
 		}
 	}
 	if first == nil {

@@ -43,8 +43,8 @@ func TestLoad_UnknownProfile(t *testing.T) {
 		"unknown":            {"", "reports", `unknown profile "reports" ` + known},
 		"of the file":        {"profiles: {reports: {wait_time: 1s}}\n", "report", `unknown profile "report": write "reports" (one of quick, normal, heavy, long, reports)`},
 		"among many":         {many, "q07", `unknown profile "q07": write "p07" (one of quick, normal, heavy, long, p00, p01, p02, p03, p04, p05, and 14 more)`},
-		"the default":        {"", "default", "the default profile holds for every rule: remove the line"},
-		"the default, there": {"profiles: {default: {wait_time: 1s}}\n", "default", "the default profile holds for every rule: remove the line"},
+		"the default":        {"", "default", "the default profile applies to every rule: remove the line"},
+		"the default, there": {"profiles: {default: {wait_time: 1s}}\n", "default", "the default profile applies to every rule: remove the line"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -133,7 +133,7 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 		return
 	}
 	rule.broken = append(slices.Clip(rule.broken), "profile")
-	message := "the default profile holds for every rule: remove the line"
+	message := "the default profile applies to every rule: remove the line"
 	switch {
 	case d.Rule.Profile == defaultProfile:
 	case r.profiles.unread:

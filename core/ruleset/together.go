@@ -128,7 +128,7 @@ func checkTogether(r *Resolved, reportf func(field, format string, args ...any))
 		reportf(field, "%s", k.message(r, r.placeOf(field), origin))
 	}
 	if r.Kind.Traits().Permits && r.Source("permits").Layer == layerNone && !r.broken.hasAny("kind", "permits", "profile") {
-		reportf("kind", "a %s needs the number of calls that may run at once, across all instances: write %s beside it",
+		reportf("kind", "a %s needs the number of calls that may run at once, across all instances: add %s",
 			r.Kind.Traits().Noun, r.placeOf("kind").example("permits", "5"))
 	}
 	if r.Fallback == "" && !r.broken.hasAny(append(strategies(), "fallback", "profile")...) {

@@ -107,7 +107,7 @@ func TestLoad_PermitsAndTokensOfLayers(t *testing.T) {
 	}{
 		"another number":     {"permits: 10", semaphore, ""},
 		"another kind":       {"kind: spin", semaphore, ""},
-		"a kind without":     {"kind: semaphore", ruleset.Rule{}, "kind: a semaphore needs the number of calls that may run at once, across all instances: write permits: 5 beside it"},
+		"a kind without":     {"kind: semaphore", ruleset.Rule{}, "kind: a semaphore needs the number of calls that may run at once, across all instances: add permits: 5"},
 		"permits without":    {"permits: 10", ruleset.Rule{}, "permits: a reentrant lock has no permits: remove it, or write kind: semaphore"},
 		"permits over spin":  {"permits: 10", ruleset.Rule{Kind: ruleset.Spin}, "or write kind: semaphore (kind comes from the program)"},
 		"a kind for a token": {"kind: read", ruleset.Rule{Token: true}, "kind: several calls hold a read lock at a time, and one token cannot order them: remove token, or write another kind, such as write (token comes from the program)"},

@@ -29,7 +29,7 @@ func TestNew_EveryBadOption(t *testing.T) {
 		httplock.WithClientIP(nil), httplock.WithBuffer(0),
 		httplock.WithFallback("twice", http.NotFoundHandler()), httplock.WithFallback("twice", http.NotFoundHandler()))
 	for _, want := range []string{
-		"client is nil", "nil Option", "WithSet: given twice", "beside WithSet", "WithRules: the rule of grpc /shop.v1.Orders/Pay is not for an HTTP route", "WithRules: the rule of grpc /shop.v1.Orders/Pay is not for an HTTP route", "WithErrorWriter", `WithFallback("")`, `WithVariable("a")`,
+		"client is nil", "nil Option", "WithSet: given twice", "together with WithSet", "WithRules: the rule of grpc /shop.v1.Orders/Pay is not for an HTTP route", "WithRules: the rule of grpc /shop.v1.Orders/Pay is not for an HTTP route", "WithErrorWriter", `WithFallback("")`, `WithVariable("a")`,
 		`WithVariable: keyexpr: the variable "path" is built in: choose another name`, `WithBody: route "orders"`, "WithMaxBody(0)", "WithClientIP", "WithBuffer(0)", `"twice"): given twice`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
