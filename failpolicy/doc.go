@@ -15,9 +15,9 @@
 //	backend    Redis cannot answer                    503   UNAVAILABLE         OnBackend   1 to 2 s
 //	key        the request yields no key              400   INVALID_ARGUMENT    OnKey       none
 //	overload   too many calls already wait            429   RESOURCE_EXHAUSTED  OnOverload  1 to 5 s
-//	lost       the lock was lost in the handler       500   INTERNAL            -           none: the outcome is unknown
-//	canceled   the caller went away                   0     CANCELLED           -           none
-//	deadline   the caller's deadline has passed       504   DEADLINE_EXCEEDED   -           none
+//	lost       the lock was lost in the handler       500   INTERNAL            no          none: the outcome is unknown
+//	canceled   the caller went away                   0     CANCELLED           no          none
+//	deadline   the caller's deadline has passed       504   DEADLINE_EXCEEDED   no          none
 //
 // Status 0 means that nothing is sent. A busy semaphore is 429, RESOURCE_EXHAUSTED. Cause key
 // is 413 for a body that is too large, and 415 for a body of another content type.
