@@ -120,13 +120,13 @@ type Rule struct {
 	// 1 to 2147483647. A semaphore needs it, and no other kind has it. All rules of one key have the
 	// same number.
 	//
-	// While a rollout changes the number, the number of the last call counts. A reload that changes
-	// it needs [Settings.AllowRekey].
+	// While a rollout changes the number, the number of the latest call applies. A reload that
+	// changes the number needs [Settings.AllowRekey].
 	Permits int
 
 	// Token draws a fencing token with every lock. Each later holder of the key has a larger number.
-	// A lock of kind [Fenced] always has a token, so a file must not say false beside it. [Read] and
-	// [Semaphore] have none, because several calls hold them at a time.
+	// A lock of kind [Fenced] always has a token, so its rule must not set this field to false in a
+	// file. [Read] and [Semaphore] have none, because several calls hold them at a time.
 	//
 	// Among several rules of an endpoint over one key, the first rule draws the token for all of them.
 	// The call fails if a later rule asks for a token and the first one does not.

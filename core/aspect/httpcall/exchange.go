@@ -24,7 +24,7 @@ func Serve(call *Call) Result {
 	if x.frame.alreadyGuarded() || isPreflight(call.Request) && x.methodUnnamed(http.MethodOptions) {
 		return Result{Unguarded: true}
 	}
-	if err := x.frame.unusable(); err != nil {
+	if err := x.frame.problem(); err != nil {
 		drain(call.Request, call.Writer)
 		return x.answer().refuse(aspect.Misconfigured(call.Entry.Endpoint, err))
 	}

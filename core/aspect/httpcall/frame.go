@@ -93,8 +93,8 @@ func (f *Frame) alreadyGuarded() bool {
 	return false
 }
 
-// unusable returns the reason why the request cannot be served, nil if it can.
-func (f *Frame) unusable() error {
+// problem returns the reason why the request cannot be served, nil if it can.
+func (f *Frame) problem() error {
 	if f.entry.Err != nil {
 		return f.entry.Err
 	}
