@@ -156,7 +156,7 @@ func bombs() map[string]string {
 		"locks.yaml:3:9: rule of func a: name: 3145728 bytes long":               repeated("rules:\n- func: a\n  name: "+long+"\n", "  k#: a\n", "", 10_000),
 		"locks.yaml:2:3: rule of http GET /0: key: missing":                      repeated("rules:\n", "- {http: GET /#}\n", "", 50_000),
 		"locks.yaml:3:3: rule of func f: name: declared twice":                   repeated("rules:\n", "- {func: f, key: a}\n", "", 50_000),
-		"locks.yaml:2:19: rule \"n0\" of func f: name: given together with none":              repeated("rules:\n", "- {func: f, name: n#, none: true}\n", "", 49_000),
+		"locks.yaml:2:19: rule \"n0\" of func f: name: given together with none": repeated("rules:\n", "- {func: f, name: n#, none: true}\n", "", 49_000),
 		"locks.yaml:1:2: a0: unknown field":                                      repeated("{", "a#,", "a: b}\n", 299_000),
 		"locks.yaml:1:28: rule of func a: on_busy: unknown strategy":             "rules: [{func: a, on_busy: " + long + "}]\n",
 	}
