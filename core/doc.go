@@ -18,9 +18,8 @@
 //	defer hold.Release(ctx) // even if ctx is done
 //	return pay(ctx, order)
 //
-// Without [WaitTime] an acquisition waits until its context is done. Without [LeaseTime] the
-// lease is 30 s ([WithWatchdog]), and the watchdog renews it every third of that while the process lives and
-// holds the lock.
+// Without [WaitTime] an acquisition waits until its context is done. Without [LeaseTime] the lease is 30 s
+// ([WithWatchdog]), and the watchdog renews it every 10 s while the process is alive and holds the lock.
 //
 // # Kinds
 //
@@ -29,7 +28,7 @@
 //
 //   - [Client.Lock] is the reentrant lock. [Client.MultiLock] takes several of them at once.
 //   - [Client.FencedLock] returns a fencing token with each grant. Other locks with one holder and
-//     one name do so on request: [WithToken].
+//     one name return one on request: [WithToken].
 //   - [Client.SpinLock] has no messages. [Client.FairLock] has one queue for all processes.
 //   - [Client.ReadLock] has any number of readers. [Client.WriteLock] has one writer.
 //   - [Client.Semaphore] has as many holders as permits.
@@ -44,8 +43,8 @@
 //	ErrNotAcquired     the lock was taken for the whole wait time, or the context ended; a *NotAcquiredError
 //	                   contains the time spent and the time until a retry may succeed
 //	ErrUnavailable     Redis did not answer, or answered with an error: the lock is neither held nor known to be taken
-//	ErrLost            the lock ended under its holder; also the cause with which the context of the hold ends
-//	ErrReleased        only the cause with which the context of a hold ends at its release
+//	ErrLost            the holder lost the lock before it released it; also the cause of the context of that hold
+//	ErrReleased        only the cause of the context of a hold, after its release
 //	ErrNotHeld         the hold was released twice, or never held; ErrLost matches it too
 //	ErrTooManyWaiters  a limit was reached; nothing was sent
 //	ErrClosed          the client was closed
@@ -63,73 +62,70 @@
 //     context of the hold ends with the cause [ErrLost]. The client counts the lease from the
 //     time at which it sends the command, on the monotonic and on the wall clock. It subtracts a margin
 //     of 1 % and 2 ms, at most half of the lease.
-//   - If a lock is deleted or forced away, its holder finds the loss at the next renewal.
-//     A fixed lease is not renewed: its holder finds the loss when it releases, re-enters
-//     or refreshes. A release that passes the lock on (see Runs) does not ask Redis and returns
-//     nil. If the passed lock was deleted, the next renewal or command of the run finds that, and ends the
-//     hold of the caller that has the lock then. Earlier holders of the run are not notified.
+//   - If a lock is deleted or forced away, its holder learns of the loss at the next renewal. A fixed lease is not
+//     renewed: its holder learns of the loss when it releases, re-enters or refreshes. A release that passes the lock
+//     on (see Runs) returns nil without asking Redis. If the lock had been deleted, the next renewal or command of the
+//     run detects the loss and ends the hold of the caller that has the lock at that time. Earlier holders of the run
+//     are not notified.
 //   - After Release has returned nil, the holder never appears in Redis again. If the release
-//     passed the lock on, its field stays in Redis until the lock is handed off
-//     or freed: it stands for the callers that have the lock after it.
+//     passed the lock on, the field of the holder stays in Redis until the lock is handed off or
+//     freed. Until then the field belongs to the later callers of the run.
 //   - While Redis answers, a failed Acquire leaves nothing behind for longer than a second. Neither
-//     does a hold whose lease has expired, even if a renewal without an
-//     answer reached Redis.
-//   - A waiter finds a free lock within a second, whether or not messages arrive:
-//     a message, the end of the holder's lease, or a poll of at most 1 s wakes it. The comment of
+//     does a hold whose lease has expired, even if an unanswered renewal reached Redis.
+//   - A waiter finds a free lock within a second, whether or not messages arrive: the waiter wakes
+//     at a message, at the end of the holder's lease, and at least once a second. The comment of
 //     [Client.FairLock] says how long a stopped waiter delays the waiters behind it.
-//   - Callers of one client get a lock in the order in which they came. They hold it one
-//     after the other in a run, which ends so that other processes get their turns. Beside Redisson and
-//     unknown clients, a run ends after 5 ms or 16 changes of the holder. It ends after 150 ms at the latest
-//     beside other clients of this library, and after 500 ms if no other client hears its releases. The turn
-//     under way at that time is the last one.
-//     The comment of [Client.MultiLock] says how long a caller that wants several locks lets others pass.
-//   - Between processes the turn goes to the process that has waited longest. It attempts
+//   - Callers of one client get a lock in the order in which they came. They hold it one after the other in a run,
+//     which ends so that other processes get their turns. If Redisson or an unknown client also wants the lock, a run
+//     ends after 5 ms or 16 changes of the holder. If only other clients of this library want the lock, a run ends
+//     after 150 ms at the latest. If no other client receives its messages, it ends after 500 ms. The caller that has
+//     the lock at that time is the last one of the run. The comment of [Client.MultiLock] says how long a caller that
+//     wants several locks lets others pass.
+//   - Between processes the turn goes to the process that has waited longest. That process attempts
 //     as soon as the lock is freed, and the other processes attempt some milliseconds later.
 //     Processes of this library follow this rule; Redis does not enforce it. A caller with
 //     WaitTime(0), or one whose wait is about to end, does not follow it.
 //   - Redisson's threads do not know this rule. After a run of n turns, a process leaves the
 //     next n turns to them, at least two, unless they leave the lock free for 3 to 6 ms.
-//   - A waiter that gets no messages, for instance because its ACL lacks the channel, polls
-//     every 50 ms and has its turn within two seconds, even beside processes that keep
-//     the lock busy: they leave it free for 60 ms every 1.5 s. This does not hold beside Redisson, beside a
-//     caller with WaitTime(0), beside a MultiLock, which leaves only one of its keys free, for a MultiLock that
-//     waits for several such keys, and where clocks differ by more than 20 ms.
-//   - The lock of a process that died ends within one lease. In Redis a fixed lease may last
-//     100 ms longer, and at most twice as long (see Runs).
+//   - A waiter that gets no messages, for instance because its ACL lacks the channel, polls every 50 ms. It gets its
+//     turn within two seconds even if other processes keep the lock busy, because they leave the lock free for 60 ms
+//     every 1.5 s. Redisson and callers with WaitTime(0) do not do so, and a MultiLock leaves only one of its keys
+//     free. The promise does not apply beside these, to a MultiLock that waits for several such keys, or if clocks
+//     differ by more than 20 ms.
+//   - The lock of a process that died is free within one lease. In Redis a fixed lease may be up to
+//     100 ms longer, but at most twice as long (see Runs).
 //   - A client frees only locks that it holds. Only [Lock.ForceRelease], [Client.Evict] and
 //     [Semaphore.ReleasePermit] take a lock from others.
-//   - If Redis does not answer, the error is [ErrUnavailable] within the backend timeout of
-//     1 s ([WithBackendTimeout]). It is never reported as taken, and never as acquired. Further
-//     callers fail at once until Redis answers a ping of the client. If a connection breaks at the end of the
-//     timeout while Redis answers pings, the command is sent again, with the same time limit.
-//     A Redis that answers slowly counts as available: an operation waits for it within
-//     the wait time, and without a wait time, as in a release, for at most eight backend
-//     timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an acquisition
-//     waits within the wait time.
+//   - If Redis does not answer, the error is [ErrUnavailable] within the backend timeout of 1 s ([WithBackendTimeout]).
+//     The lock is never reported as taken, and never as acquired. Further callers fail at once until Redis answers a
+//     ping of the client. If a connection breaks at the end of the timeout while Redis answers pings, the command is
+//     sent again, with the same time limit. A Redis that answers slowly counts as available: an operation waits for the
+//     answer within the wait time. An operation without a wait time, such as a release, waits for at most eight backend
+//     timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an acquisition waits
+//     within the wait time.
 //   - After an outage a client sends at most a few hundred commands a second to clear up, however many
 //     attempts the outage cut short.
 //
-// Package core/internal/history judges these promises: processes take, re-enter, hand over
-// and force locks while faults cut off, stop and kill their network, their Redis and the processes themselves. The
-// package searches the records of these processes for two holders, lost updates, waits that were too long and keys that
-// were left behind. Package core/internal/model checks the promises on a model in TLA+, and
-// checks recorded runs against this model. Its documentation lists each promise with its
-// property, the rule that judges it, and tests.
+// Package core/internal/history tests these promises. Processes take, re-enter, hand over and force locks while faults
+// cut the network and stop or kill Redis and the processes. The package searches the records of the processes for two
+// holders, lost updates, waits that were too long and keys that were left behind. Package core/internal/model checks
+// the promises on a model in TLA+, and checks recorded runs against this model. The documentation of package model
+// lists each promise with its property, its rule in package history, and tests.
 //
 // # Runs
 //
 // In a run the callers of one client have a lock one after the other, and no other client has it in
-// between. Each caller has its own context, [Hold], deadline, re-entries and observations. A release
-// gives the lock to the next caller in one of two ways:
+// between. Each caller has its own context, [Hold], deadline and re-entries, and observers see each
+// of the holds. A release gives the lock to the next caller in one of two ways:
 //
 //   - It passes the lock on, in memory. Redis is not asked, and sees one holder: the next caller has
 //     the same field ([Hold.Field]).
 //   - It hands the lock off, by one script that replaces the old field by a new one.
 //
-// A [Client.Lock] or a [Client.SpinLock] is passed on if the lease that Redis confirmed suffices for
-// the next caller: for the whole of a fixed lease, or for half of a renewed one. A hand-off of a fixed
-// lease asks Redis for a reserve, so that later releases can pass the lock on: for 100 ms more, or for
-// twice the lease if that is shorter. The deadline of a hold never includes the reserve.
+// A [Client.Lock] or a [Client.SpinLock] is passed on if the lease that Redis confirmed suffices for the next caller:
+// for the whole of a fixed lease, or for half of a renewed one. A hand-off of a fixed lease asks Redis for a longer
+// lease, so that later releases can pass the lock on. This reserve is 100 ms, or the length of the lease if that is
+// shorter. The deadline of a hold never includes the reserve.
 //
 // The lock is handed off instead if
 //
@@ -140,9 +136,8 @@
 //     corrected;
 //   - the client is asking Redis whether it still has the lock, for instance after a message.
 //
-// The lock is freed instead, and the next caller acquires it by its own command, if it is a FairLock or
-// several callers hold it at a time, if replicas acknowledge it ([WithReplicaAcks]), or if the next
-// caller wants several keys.
+// In other cases the lock is freed, and the next caller acquires it by its own command: if it is a FairLock, if several
+// callers hold it at a time, if replicas acknowledge it ([WithReplicaAcks]), or if the next caller wants several keys.
 //
 // # What is not promised, and what helps
 //
@@ -153,34 +148,32 @@
 //     that loses fewer writes (min-replicas-to-write). The same applies to
 //     FLUSHALL, eviction, and a server that restarts without its data.
 //   - Safety when the clock of Redis steps: leases then end early. What helps: NTP that slews.
-//   - Exclusion of code that ignores its context. A holder that is paused, or cut off
-//     for longer than its lease, loses the lock and is notified by its context, but nothing
-//     keeps it from writing. What helps: check [Hold.Remaining], or Err
-//     of the hold's own context, before work that cannot be undone. Each call of them compares the
-//     deadline of the lock with the clock. So they report the loss even if the process was stopped and the
-//     timer of the hold has not fired yet. A context that is derived with a timeout or a cancel function,
-//     such as the context of an errgroup, is canceled only when that timer fires.
-//   - A lock is not idempotency. It keeps two calls from running at the same time;
-//     the second one then runs. Record finished work in your database.
+//   - Exclusion of code that ignores its context. A holder that is paused, or cut off for longer than its lease, loses
+//     the lock and is notified by its context, but nothing keeps it from writing. What helps: check [Hold.Remaining],
+//     or Err of the hold's own context, before work that cannot be undone. Both compare the deadline of the lock with
+//     the clock at each call, so they report the loss even if the process was stopped and the timer of the hold has not
+//     fired yet. A context that is derived with a timeout or a cancel function, such as the context of an errgroup, is
+//     canceled only when that timer fires.
+//   - A lock is not idempotency. It keeps two calls from running at the same time, but the second
+//     call still runs after the first one. Record finished work in your database.
 //   - Fencing by the lock alone. [Hold.Token] is 0 unless the lock is a [Client.FencedLock]
 //     or was acquired [WithToken]. A token helps only if the store refuses a write
 //     with a smaller token than the largest that it has seen.
 //
 // # What the caller does
 //
-//   - Continue with the context that Acquire returned or Do passes to fn, and pass it
-//     down. It carries the lock: an Acquire of the same lock through the same
-//     [Client] with it, or with a context derived from it, re-enters, in whatever
-//     goroutine. With any other context, Acquire waits for the lock that the caller itself holds.
-//     [Detach] is for work that must not inherit the lock, [Hold.Handover] for work
-//     that continues to hold it.
-//   - Release every Hold, typically by defer. If a Hold is garbage-collected
-//     before that, it is not renewed any more, it is reported to the observers, and its key
-//     expires with its lease. The garbage collector finds a renewed Hold only after its first renewal, and
-//     never while its context, or one derived from it, is in use.
+//   - Continue with the context that Acquire returned or Do passes to fn, and pass it down. It
+//     carries the lock: an Acquire of the same lock through the same [Client] with this context, or
+//     with a context derived from it, re-enters, in whatever goroutine. With any other context,
+//     Acquire waits for the caller's own hold. [Detach] is for work that must not inherit the lock,
+//     [Hold.Handover] for work that continues to hold it.
+//   - Release every Hold, typically by defer. If a Hold is garbage-collected before that, its renewal stops, the
+//     observers are notified, and its key expires with its lease. The garbage collector finds a renewed Hold only after
+//     its first renewal, and never while its context, or one derived from it, is in use.
 //   - Use one Client per process and Redis. Two clients of one process exclude each other like clients
 //     of two processes.
-//   - For one lock on several independent servers, read [Redlock], which says what it is worth.
+//   - Before you use one lock on several independent servers, read the limits in the comment of
+//     [Redlock].
 //   - Shut down in order: the server, then [Client.Close], then the Redis client.
 //
 // Packages ginlock, grpclock and core/aspect do all of this for handlers and
@@ -188,18 +181,16 @@
 //
 // # Cost
 //
-// Without contention, Acquire is one round trip, and so is Release. Concurrent commands, renewals
-// among them, share one connection to each node by pipelining, beside the pool and the Limiter of the
-// caller's client. Callers of one client that wait for
-// one key cost Redis as much as one of them, and a turn that is passed on in memory costs Redis
-// nothing. All held locks of a client share one goroutine and one
-// timer. Renewals that are due at the same time travel together. Without an observer, observation costs
-// nothing.
+// Without contention, Acquire is one round trip, and so is Release. Concurrent commands, including renewals, share one
+// connection to each node by pipelining, beside the pool and the Limiter of the caller's client. Callers of one client
+// that wait for one key cost Redis as much as a single waiter, and a turn that is passed on in memory costs Redis
+// nothing. All held locks of a client share one goroutine and one timer. Renewals that are due at the same time are
+// sent together. Without an observer, observation costs nothing.
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
 // package notifies observers ([WithObserver]). It writes to the log only
 //
-//   - that locks can no longer be acquired from Redis, and that they can again, unless an
+//   - that locks can no longer be acquired from Redis, and later that they can again, unless an
 //     [Observer] has a function Backend;
 //   - that a key holds something that is not a lock, at most once in 10 s, unless an [Observer] has a
 //     function AcquireEnd;

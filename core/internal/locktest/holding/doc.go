@@ -9,9 +9,9 @@
 //	a hold whose lease has expired                                      | TestHold_LeaseRaisedWithoutAnAnswer, TestWatchdog_SurvivesThreeFailedRenewals
 //	A client frees only locks that it holds                             | TestRelease_EachKind_TwiceOrLate, TestRelease_Unanswered
 //	The lock of a process that died                                     | TestHold_PausedProcess, TestHold_EachKind_PausedProcess
-//	without a wait time, as in a release                                | TestRelease_Unanswered, TestRelease_UnansweredAfterALongerLease, TestRelease_BehindASlowCommandHasItsFullTime
-//	the lock ended under its holder                                     | TestHold_OperationsOfALostLock, TestRefused_LostBeforeTheResend
-//	only the cause with which the context of a hold ends at its release | TestRelease_EndsTheContextWithErrReleased
+//	without a wait time, such as a release                              | TestRelease_Unanswered, TestRelease_UnansweredAfterALongerLease, TestRelease_BehindASlowCommandHasItsFullTime
+//	the holder lost the lock before it                                  | TestHold_OperationsOfALostLock, TestRefused_LostBeforeTheResend
+//	only the cause of the context of a hold, after its release          | TestRelease_EndsTheContextWithErrReleased
 //	released twice, or never held                                       | TestRelease_ConcurrentCallsReleaseOnce, TestRelease_EachKind_TwiceOrLate
 //	[Hold.Handover] for work                                            | TestHandover_MovesTheHold, TestHandover_LossEndsTheNewContext
 //	If a Hold is garbage-collected                                      | TestLeak_OfARenewedHold, TestLeak_NotWhileAContextIsAlive
