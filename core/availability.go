@@ -73,7 +73,7 @@ func (b *availability) recordOutage(ctx context.Context, cause error) {
 	}
 	b.mu.Unlock()
 	if reported {
-		b.notify(ctx, BackendChange{ClientID: b.clientID, Cause: public(cause)})
+		b.notify(ctx, BackendChange{ClientID: b.clientID, Cause: publicError(cause)})
 	}
 }
 
@@ -124,5 +124,5 @@ func (b *availability) reportNotLock(ctx context.Context, key string, cause erro
 		return
 	}
 	slog.LogAttrs(ctx, slog.LevelError, "key holds something that is not a lock",
-		slog.String("client", b.clientID), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(public(cause))))
+		slog.String("client", b.clientID), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(publicError(cause))))
 }

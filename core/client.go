@@ -26,7 +26,7 @@ import (
 // client wait in one queue and hand locks to each other.
 type Client struct {
 	lifetime
-	rooms
+	components
 
 	cfg          config
 	id           identity.Identity
@@ -44,7 +44,7 @@ type Client struct {
 func newClient(cfg config) *Client {
 	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}}
 	c.lifetime.open()
-	c.rooms.open(&c.cfg, &c.lifetime)
+	c.components.open(&c.cfg, &c.lifetime)
 	c.availability = availability{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout}
 	return c
 }
@@ -61,36 +61,36 @@ func (c *Client) startOn(store *redisstore.Store) {
 	c.spawn(c.watchdog.Run)
 }
 
-// connect creates the parts that acquire, hold and count.
+// connect creates the components that acquire, hold and count.
 func (c *Client) connect() {
 	c.holdings = holding.New(holding.Config{
-		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Graves: c.reaper, Watchdog: c.watchdog,
+		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Reaper: c.reaper, Watchdog: c.watchdog,
 		Watcher: &watcher{&c.cfg.observers, c.id.ID},
-		KeyOf:   c.cfg.mapped, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
+		KeyOf:   c.cfg.keyOf, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
 		Acks: c.cfg.replication.Acks != wire.NoAcks,
 	})
 	c.carriers.holdings = c.holdings
-	c.counter = counting.New(counting.Config{Redis: c.store, Sender: c.sender, Graves: c.reaper, NextField: c.id.NextField})
+	c.counter = counting.New(counting.Config{Redis: c.store, Sender: c.sender, Reaper: c.reaper, NextField: c.id.NextField})
 	c.acquirer = acquire.New(acquire.Config{
-		Redis: c.store, Sender: c.sender, Queues: c.queues, Wakeups: c.wakeups, Graves: c.reaper, Holdings: c.holdings, Operations: c.counter,
+		Redis: c.store, Sender: c.sender, Queues: c.queues, Wakeups: c.wakeups, Reaper: c.reaper, Holdings: c.holdings, Operations: c.counter,
 		Service: c.service, NextField: c.id.NextField, FailFast: c.failFast,
 		OneScript:   func(keys []string) bool { return c.oneScript(keys) },
-		FindCarried: c.carriers.carried, FindLoss: c.carriers.lost, AfterAcquire: c.availability.record,
+		FindCarried: c.carriers.findCarried, FindLoss: c.carriers.findLoss, AfterAcquire: c.availability.record,
 	})
 }
 
-// New returns a client on rdb: a [*redis.Client], for a single server or, made by redis.NewFailoverClient, for
-// the master of a Sentinel; or a [*redis.ClusterClient]. New refuses others: a *redis.Ring moves a held key to
-// another shard, and the client of redis.NewFailoverClusterClient takes the servers of Sentinels for a Cluster.
-// The caller closes rdb, after the Client. New sends nothing, so Redis may be down: see [Client.Ready].
+// New returns a client on rdb. rdb is a [*redis.Client] for a single server, or for the master of a Sentinel
+// (redis.NewFailoverClient), or a [*redis.ClusterClient]. New refuses other clients: a *redis.Ring would move a held
+// key to another shard, and redis.NewFailoverClusterClient would treat the servers of a Sentinel as a Cluster. The
+// caller closes rdb after the Client. New sends nothing, so Redis may be down: see [Client.Ready].
 //
-// The client opens connections for lock commands with the options of rdb (Dialer, TLSConfig, credentials, DB,
-// ClientName, OnConnect), beside its pool and its Limiter, and not through its dial hooks. They use RESP2. When
-// a StreamingCredentialsProvider sends new credentials, the client replaces connections before the old
-// credentials expire. With a CredentialsProvider, set ConnMaxLifetime below the life of its credentials.
+// The client opens its own connections for lock commands, with the options of rdb (Dialer, TLSConfig, credentials, DB,
+// ClientName, OnConnect). These connections use RESP2. The pool, the Limiter and the dial hooks of rdb do not affect
+// them. When a StreamingCredentialsProvider sends new credentials, the client replaces connections before the old
+// credentials expire. With a CredentialsProvider, set ConnMaxLifetime below the lifetime of its credentials.
 //
-// Hooks that rdb has when New is called see the commands of locks: the hooks of AddHook and, for a ClusterClient,
-// the hooks that OnNewNode adds to its nodes. Hooks that are added later do not.
+// Hooks that rdb has when New is called see lock commands: the hooks of AddHook and, for a ClusterClient, the hooks
+// that OnNewNode adds to its nodes. Hooks that are added later do not see them.
 //
 //   - Each command passes the hooks separately, also if several commands share a pipeline. The context has
 //     the values of the caller's context, such as its span, but does not end with it, because a command that
@@ -98,15 +98,16 @@ func (c *Client) connect() {
 //   - A hook sees the outcome of its command. If the caller leaves before the answer, the outcome is an error. A
 //     command that a Cluster redirects appears twice: the first time with the redirection as its error, the
 //     second time with its outcome.
-//   - If a hook fails, the error matches [ErrUnavailable]. If a hook runs the command again, it gets the
-//     first outcome, because lock commands are never repeated by go-redis.
+//   - If a hook fails, the error matches [ErrUnavailable]. If a hook runs the command again, the hook gets the outcome
+//     of the first run, because lock commands are never repeated by go-redis.
 //   - If a hook replaces a command or changes its keys, the command is not sent, and the error matches
 //     [ErrUnavailable]. Set a prefix by [WithPrefix] or [WithNameMapper].
 //   - Commands contain the keys of locks. A command that replicas have to acknowledge appears as a pipeline
 //     with its WAIT. Renewals appear as pipelines in a context without values.
-//   - Of subscriptions, hooks see only the dial. They do not see the questions whether Redis answers.
+//   - Of subscriptions, hooks see only the dial. They do not see the pings by which the client checks whether Redis
+//     answers.
 //
-// To a ClusterClient New adds a hook. It does not change the commands of other callers.
+// New adds a hook to a ClusterClient. The hook does not change the commands of other callers.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -125,18 +126,17 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 // ID returns the client id: a UUID, which is the first part of the holder fields in Redis.
 func (c *Client) ID() string { return c.id.ID }
 
-// Address describes where the Redis of the client is: the address and the database, or the addresses that were
-// given to the client of a Cluster. It contains neither a user name nor a password.
+// Address returns the address and the database of the client's Redis. For a Cluster it returns the addresses that the
+// ClusterClient was given. The result contains neither a user name nor a password.
 func (c *Client) Address() string { return c.store.Address() }
 
 // Prefix returns the prefix of [WithPrefix]. It is empty with a [WithNameMapper].
 func (c *Client) Prefix() string { return c.cfg.prefix }
 
-// Ready asks Redis whether it answers, within the backend timeout. The error matches [ErrUnavailable] or
-// [ErrClosed]. Use it for the readiness probe of a service that can do nothing without Redis: when Redis is
-// down, all instances fail the probe at once. Do not use it for liveness probes. Ready is cheap. It does not
-// find missing rights, channels that other clients do not hear, eviction, or an endpoint that cannot serve
-// several slots: see [Client.Preflight].
+// Ready asks Redis whether it answers, within the backend timeout. The error matches [ErrUnavailable] or [ErrClosed].
+// Use it for the readiness probe of a service that can do nothing without Redis: when Redis is down, all instances fail
+// the probe at once. Do not use it for liveness probes. Ready is cheap. It does not detect missing rights, channels on
+// which other clients do not listen, eviction, or an endpoint that cannot serve several slots: see [Client.Preflight].
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {
 		return err
@@ -184,17 +184,18 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Close closes the client. New and waiting acquisitions get [ErrClosed] at once. An acquisition whose command is
-// at Redis ends with the answer, and may still get the lock. Close waits for the holds until ctx is done. Then their
-// contexts end with the cause ErrClosed, renewal stops, and their keys are left to expire, because a lock is never
-// freed under a running handler. Close does not close the Redis client given to [New].
+// Close closes the client. New and waiting acquisitions fail with [ErrClosed] at once. An acquisition whose command was
+// already sent ends with the answer, and may still get the lock. Close waits until the holds have ended or ctx is done.
+// When ctx is done, the contexts of the remaining holds end with the cause ErrClosed and their renewal stops. Their
+// keys are left to expire, because a lock is never freed while its handler may still run. Close does not close the
+// Redis client given to [New].
 //
-// Close waits for commands on their way, such as a release, even if ctx is done. If Redis is silent, that takes
-// a few backend timeouts. If Redis answers slowly, each of these commands may take up to eight. After that Close
-// cuts them off.
+// Close waits for commands that were already sent, such as a release, even if ctx is done. If Redis is silent, that
+// takes a few backend timeouts. If Redis answers slowly, each of these commands may take up to eight backend timeouts.
+// After that Close cuts them off.
 //
 // Shut down in this order: the server, the Client, the Redis client. The Shutdown of a server waits for its handlers.
-// To make handlers that wait for a lock return, call Close at the same time as Shutdown. If holds were left, Close
+// To make handlers that wait for a lock return, call Close at the same time as Shutdown. If holds remained, Close
 // returns ErrClosed joined with the cause of ctx. A second call returns ErrClosed alone.
 func (c *Client) Close(ctx context.Context) error {
 	if !c.beginClose() {
@@ -220,17 +221,17 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// drainReaper lets the reaper ask once about each abandoned field, if Redis answers. Fields that remain expire with
-// their leases.
-func (r *rooms) drainReaper(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, r.sender.Timeout)
+// drainReaper makes the reaper ask Redis once about each abandoned field, if Redis answers. Fields that remain expire
+// with their leases.
+func (c *components) drainReaper(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.sender.Timeout)
 	defer cancel()
-	r.reaper.Drain(ctx)
+	c.reaper.Drain(ctx)
 }
 
 // leaveHolds ends the remaining holds. Its error contains their number and the cause of ctx.
-func (r *rooms) leaveHolds(ctx context.Context) error {
-	left := r.holdings.LeaveAll()
+func (c *components) leaveHolds(ctx context.Context) error {
+	left := c.holdings.LeaveAll()
 	if left == 0 {
 		return nil
 	}

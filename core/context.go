@@ -66,23 +66,23 @@ type carriers struct {
 // the nearest holder of another kind. It looks in ctx and then in the request of a framework to which ctx leads. It
 // follows only one such request, because its context may lead back to ctx.
 func (c *carriers) find(ctx context.Context, key string, kind *redisstore.Kind) *holding.Holder {
-	o, outermost := c.along(ctx, key, kind)
+	o, outermost := c.search(ctx, key, kind)
 	if o != nil && o.Kind() == kind {
 		return o
 	}
 	if request := c.requestOf(outermost); request != nil {
-		if further, _ := c.along(request, key, kind); further != nil && (o == nil || further.Kind() == kind) {
+		if further, _ := c.search(request, key, kind); further != nil && (o == nil || further.Kind() == kind) {
 			return further
 		}
 	}
 	return o
 }
 
-// carried decides what an acquisition does with a holder of the key that ctx carries. again is a holder to re-enter, and
+// findCarried decides what an acquisition does with a holder of the key that ctx carries. again is a holder to re-enter, and
 // under is a holder under which the lock can be acquired, such as the writer for a caller that wants to read. The error
 // is [ErrInvalid] if a reader wants to write, if the holder's kind does not share the name with the wanted kind, or if
 // the holder lacks the token that the caller wants.
-func (c *carriers) carried(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
+func (c *carriers) findCarried(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
 	kind, o := w.Kind, c.find(ctx, key, w.Kind)
 	switch {
 	case o == nil:
@@ -102,9 +102,9 @@ func (c *carriers) carried(ctx context.Context, key string, w *acquire.Wish) (ag
 	}
 }
 
-// along looks at the holds on the way up from ctx. If none of them has the kind, outermost is the context at which the
+// search looks at the holds on the way up from ctx. If none of them has the kind, outermost is the context at which the
 // search ended.
-func (c *carriers) along(ctx context.Context, key string, kind *redisstore.Kind) (nearest *holding.Holder, outermost context.Context) {
+func (c *carriers) search(ctx context.Context, key string, kind *redisstore.Kind) (nearest *holding.Holder, outermost context.Context) {
 	outermost = ctx
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		outermost = h.parent //nolint:fatcontext // found, not created
@@ -119,8 +119,8 @@ func (c *carriers) along(ctx context.Context, key string, kind *redisstore.Kind)
 	return nearest, outermost
 }
 
-// lost returns the loss of one of the keys that ctx carries; nil if none was lost.
-func (c *carriers) lost(ctx context.Context, keys []string) error {
+// findLoss returns the loss of one of the keys that ctx carries; nil if none was lost.
+func (c *carriers) findLoss(ctx context.Context, keys []string) error {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		if loss := h.hold.handle.Hold.LossOf(c.holdings, keys); loss != nil {
 			return loss

@@ -149,23 +149,23 @@ func (e *ReplicationError) Unwrap() []error {
 func invalidf(format string, args ...any) error { return failure.Invalidf(format, args...) }
 
 // unavailable returns [ErrUnavailable] joined with its cause. If the cause is an outcome, unavailable returns the cause.
-func unavailable(cause error) error { return public(failure.BecauseOf(cause)) }
+func unavailable(cause error) error { return publicError(failure.BecauseOf(cause)) }
 
-// public converts the errors of the inner packages to the types that this package documents.
-func public(err error) error {
+// publicError converts the errors of the inner packages to the types that this package documents.
+func publicError(err error) error {
 	switch e := err.(type) { //nolint:errorlint // the inner packages return these as they are
 	case nil:
 		return nil
 	case *acquire.BusyError:
 		return &NotAcquiredError{
-			Key: e.Key, Waited: e.Waited, RetryAfter: e.RetryAfter, BlockedBy: e.BlockedBy, OwnHold: e.OwnHold, Cause: public(e.Cause),
+			Key: e.Key, Waited: e.Waited, RetryAfter: e.RetryAfter, BlockedBy: e.BlockedBy, OwnHold: e.OwnHold, Cause: publicError(e.Cause),
 		}
 	case *counting.Error:
-		return fmt.Errorf("%w: %w", public(e.Cause), e.Fate)
+		return fmt.Errorf("%w: %w", publicError(e.Cause), e.Fate)
 	case *failure.List:
-		return e.Map(public)
+		return e.Map(publicError)
 	case failure.Mentioned:
-		return failure.Mention(public(e.Of))
+		return failure.Mention(publicError(e.Of))
 	}
 	if short, ok := errors.AsType[*wire.ShortfallError](err); ok {
 		return &ReplicationError{Wanted: short.Wanted, Acknowledged: short.Acknowledged, Replicas: short.Replicas, Cause: short.Cause}

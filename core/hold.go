@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/holding"
 )
 
-// Hold is one acquisition that succeeded. It is safe for concurrent use. A failed Acquire returns a nil *Hold, and a
-// handler that runs unlocked gets one. Release, Refresh and Leave of a nil Hold return [ErrNotHeld], Handover a canceled
-// context and nil, and the other methods zero values.
+// Hold is a successful acquisition. It is safe for concurrent use. A failed Acquire returns a nil *Hold, and so does
+// [Held] in a handler that runs without the lock. On a nil Hold, Release, Refresh and Leave return [ErrNotHeld],
+// Handover returns a canceled context and nil, and the other methods return zero values.
 type Hold struct {
 	handle holding.Handle
 	ctx    holdContext
@@ -90,10 +90,9 @@ func (h *Hold) Field() string {
 	return h.first().Field()
 }
 
-// Token returns the fencing token: a number that is larger for every later holder. It is 0
-// where the lock has none, such as a plain lock that was acquired without [WithToken]. A re-entry has the
-// token of the first acquisition, even if it does not ask for one. If it asks for one and the first acquisition has
-// none, Acquire returns [ErrInvalid].
+// Token returns the fencing token: a number that is larger for every later holder. It is 0 if the lock has none, such
+// as a plain lock that was acquired without [WithToken]. A re-entry has the token of the first acquisition, even
+// without WithToken. If a re-entry asks for a token and the first acquisition has none, Acquire returns [ErrInvalid].
 func (h *Hold) Token() int64 {
 	if h == nil {
 		return 0
@@ -101,8 +100,8 @@ func (h *Hold) Token() int64 {
 	return h.first().Token()
 }
 
-// Remaining returns how long the caller can rely on the lock without another renewal.
-// It is 0 or less after the end. Remaining sends nothing to Redis.
+// Remaining returns how long the caller can rely on the lock without another renewal. It returns 0
+// or less after the hold has ended. It sends nothing to Redis.
 func (h *Hold) Remaining() time.Duration {
 	if h == nil {
 		return 0
@@ -110,42 +109,42 @@ func (h *Hold) Remaining() time.Duration {
 	return h.handle.Hold.Remaining(time.Now())
 }
 
-// Release ends the hold. Its context ends first, with the cause [ErrReleased], so
-// that work under it does not outlive the lock. The last hold of an acquisition
-// frees the lock, or gives it to the next waiter of this client: it hands the lock off by a
-// script, or passes it on in memory (see Runs in the package comment). An inner hold only
-// lowers the count.
+// Release ends the hold. The context of the hold ends first, with the cause [ErrReleased], so that
+// work with this context does not outlive the lock. If this is the last hold of an acquisition,
+// Release frees the lock or gives it to the next waiter of this client (see Runs in the package
+// comment). Release of an inner hold only lowers the count.
 //
-// Release is sent even if ctx is done. It returns when Redis has answered, has been silent for the backend timeout, has
-// refused everything for that long, or has been so slow that eight backend timeouts have passed. The time in which
-// Release waits for another operation of this holder counts.
+// Release is sent even if ctx is done. It returns when Redis has answered. It gives up if Redis is silent for the
+// backend timeout, refuses every command for that long, or has not answered after eight backend timeouts. The time for
+// which Release waits for another operation of this holder counts.
 //
-// nil means that this holder will never appear in Redis again. If the release has passed the lock on,
-// the field stands for the next holder. Passing on does not ask Redis, and so does not find
+// nil means that this holder will never appear in Redis again. If the release has passed the lock
+// on, its field belongs to the next holder. Passing on does not ask Redis, and so does not detect
 // that the lock was deleted or forced away.
 //
-//   - [ErrLost] means that the lock had ended before.
+//   - [ErrLost] means that the lock was lost before.
 //   - [ErrNotHeld] means that this hold was released already, or is nil. The lock of another holder is not touched.
-//   - [ErrUnavailable] means that Redis did not confirm: the release goes on in the background until the lease has
-//     expired.
-//   - [ErrClosed] means that the client was closed under the hold: the key expires with its lease.
+//   - [ErrUnavailable] means that Redis did not confirm the release, which continues in the background until the lease
+//     has expired.
+//   - [ErrClosed] means that the client was closed before the release: the key expires with its
+//     lease.
 func (h *Hold) Release(ctx context.Context) error {
 	if h == nil {
 		return ErrNotHeld
 	}
-	return public(h.handle.Hold.Release(ctx))
+	return publicError(h.handle.Hold.Release(ctx))
 }
 
-// Refresh gives the lock a new lease, counted from now: longer or shorter, but
-// never shorter than another hold of the same acquisition needs. A hold with a
-// watchdog gets a fixed lease: its renewal stops. The lease is 1 ms to
-// [MaxDuration]. If the lease ends earlier than before, waiters in all processes are notified.
+// Refresh gives the lock a new lease, counted from now. The new lease may be longer or shorter than
+// the old one, but is never shorter than another hold of the same acquisition needs. The renewal of
+// this hold stops, because the new lease is fixed. leaseTime is 1 ms to [MaxDuration]. If the lease
+// ends earlier than before, waiters in all processes are notified.
 //
-// While a command of this holder without an answer may still be executed (for two minutes), Refresh makes the
-// lease only longer, never shorter, and still returns nil. If Redis does not
-// answer, it takes at most the backend timeout. After [ErrUnavailable] the hold keeps its old deadline,
-// or has the new one if that is earlier, and is not renewed any more. If the new lease expires before the answer comes,
-// Refresh returns nil, even if the lock was deleted or forced away before: the hold has ended either way.
+// For two minutes after a command of this holder got no answer, Refresh makes the lease only longer, never shorter,
+// because that command may still be executed. Refresh then returns nil as usual. If Redis does not answer, Refresh
+// takes at most the backend timeout. After [ErrUnavailable] the hold has the earlier of the old and the new deadline,
+// and is not renewed any more. If the new lease expires before the answer comes, Refresh returns nil, even if the lock
+// was deleted or forced away before: the hold has ended either way.
 func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 	if h == nil || h.handle.Hold.Ended() {
 		return ErrNotHeld
@@ -153,20 +152,18 @@ func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 	if err := checkLease("Refresh", leaseTime); err != nil {
 		return err
 	}
-	return public(h.handle.Hold.Refresh(ctx, leaseTime.Truncate(time.Millisecond)))
+	return publicError(h.handle.Hold.Refresh(ctx, leaseTime.Truncate(time.Millisecond)))
 }
 
-// Leave ends the hold without freeing the lock: the key stays for d, as a marker
-// that no client holds, and then expires. The marker has a different holder field, so
-// that no command of the holder that is still on its way can prolong it. If the marker ends earlier than the lease
-// would have, waiters in all processes are notified. Only the last
-// hold of an acquisition can leave. For an inner hold Leave returns [ErrInvalid], and the hold continues.
+// Leave ends the hold without freeing the lock: the key stays for d, as a marker that no client holds, and then
+// expires. The marker has a different holder field, so that a late command of the holder cannot prolong the marker. If
+// the marker ends earlier than the lease would have, waiters in all processes are notified. Only the last hold of an
+// acquisition can leave. For an inner hold Leave returns [ErrInvalid], and the hold continues.
 //
-// Otherwise the hold and its context end as with [Hold.Release], even if Redis refuses the marker or does not
-// answer, or ctx is done. nil means that the marker was set; d counts from the moment at which
-// Redis executes the command. Leave has the errors of Release, but does nothing in the
-// background: after [ErrUnavailable] the key expires with the lease, or d after
-// Redis executes the command, which may be late.
+// Otherwise the hold and its context end as with [Hold.Release], even if Redis refuses the marker or does not answer,
+// or ctx is done. nil means that the marker was set. d counts from the moment at which Redis executes the command.
+// Leave returns the same errors as Release, but does not continue in the background. After [ErrUnavailable] the key
+// expires with the lease or, if Redis executes the command late, d after that.
 func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	if h == nil || h.handle.Hold.Ended() {
 		return ErrNotHeld
@@ -174,15 +171,15 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	if err := checkLease("Leave", d); err != nil {
 		return err
 	}
-	return public(h.handle.Hold.Leave(ctx, d.Truncate(time.Millisecond)))
+	return publicError(h.handle.Hold.Leave(ctx, d.Truncate(time.Millisecond)))
 }
 
 // Handover moves the hold to work that outlives the caller, such as a goroutine that goes on after the response. The
-// new context has the values of the old one but not its cancellation. The new Hold is the one to release. The old
-// handle no longer has an effect: its Release returns [ErrNotHeld] and frees nothing, its context ends with its parent
-// but not with the lock, and an Acquire with that context does not re-enter.
+// new context has the values of the old one but not its cancellation. The caller releases the new Hold. The old Hold no
+// longer has an effect: its Release returns [ErrNotHeld] and frees nothing. The old context still ends with its parent
+// but not with the lock, and an Acquire with the old context does not re-enter.
 //
-// If the hold has ended, Handover returns a canceled context and a handle without an effect. If the hold is nil, because
+// If the hold has ended, Handover returns a canceled context and a Hold without an effect. If the hold is nil, because
 // a handler runs without its lock, Handover returns a canceled context and nil.
 func (h *Hold) Handover() (context.Context, *Hold) {
 	if h == nil {
@@ -249,7 +246,7 @@ func (w *watcher) Renewed(h *holding.Hold, err error, late time.Duration) {
 
 func (w *watcher) Lost(h *holding.Hold, cause error) {
 	if h.Observed() != nil {
-		w.observers.loss.Notify(h.Observed(), Loss{HoldInfo: infoOf(h), Cause: public(cause)})
+		w.observers.loss.Notify(h.Observed(), Loss{HoldInfo: infoOf(h), Cause: publicError(cause)})
 	}
 }
 
@@ -265,7 +262,7 @@ func (w *watcher) Ended(h *holding.Hold, how holding.End) {
 	}
 	r := HoldResult{
 		HoldInfo: infoOf(h), Remaining: how.Remaining, Lost: how.Lost, Left: how.Left, Moved: how.Moved,
-		HandedOff: how.HandedOff, Err: public(how.Err),
+		HandedOff: how.HandedOff, Err: publicError(how.Err),
 	}
 	r.Held = time.Since(r.Acquired)
 	w.observers.holdEnd.Notify(h.Observed(), r)

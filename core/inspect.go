@@ -61,7 +61,7 @@ func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	l.client.evicted(key)
+	l.client.checkEvicted(key)
 	return freed, nil
 }
 
@@ -91,7 +91,7 @@ func ask[T any](
 // askWithin sends a query and sends it again while Redis refuses it for a reason that passes by itself.
 func askWithin[T any](ctx context.Context, c *Client, key string, prepare func(now time.Time) redisstore.Call[T]) (T, error) {
 	answer, err := resend.WaitOut(ctx, c.sender, key, prepare)
-	return answer, public(err)
+	return answer, publicError(err)
 }
 
 // admit returns the key of a single lock and admits a caller with an operation on it. The caller has to exit.
@@ -365,8 +365,8 @@ func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockE
 		case len(done.Lost) == 0:
 			return entryOf(&found), errNotTheirs
 		default:
-			c.evicted(key)
-			return lostBy(&found, done.Lost), nil
+			c.checkEvicted(key)
+			return entryOfLost(&found, done.Lost), nil
 		}
 	}
 	if err != nil {
@@ -385,7 +385,7 @@ func checkHolders(fields []string) error {
 	return nil
 }
 
-func lostBy(f *redisstore.Found, lost []string) LockEntry {
+func entryOfLost(f *redisstore.Found, lost []string) LockEntry {
 	e := entryOf(f)
 	e.Holders = slices.DeleteFunc(e.Holders, func(h Holder) bool { return !slices.Contains(lost, h.Field) })
 	for _, field := range lost {
@@ -396,8 +396,8 @@ func lostBy(f *redisstore.Found, lost []string) LockEntry {
 	return e
 }
 
-// evicted makes this client check its holds of a lock that was taken away.
-func (c *Client) evicted(key string) {
+// checkEvicted makes this client check its holds of a lock that was taken away.
+func (c *Client) checkEvicted(key string) {
 	c.queues.Wake(key, "")
 	c.holdings.Doubt(c.queues.Holders(key))
 }

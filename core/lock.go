@@ -43,7 +43,7 @@ func (l Lock) keys() ([]string, error) {
 		}
 		keys[i] = key
 	}
-	return l.client.cfg.inOrder(keys), nil
+	return l.client.cfg.sortKeys(keys), nil
 }
 
 // keyOf checks one name and returns its Redis key.
@@ -52,7 +52,7 @@ func (l Lock) keyOf(name string) (string, error) {
 		return "", invalidf("empty lock name")
 	}
 	cfg := &l.client.cfg
-	key := cfg.mapped(name)
+	key := cfg.keyOf(name)
 	switch {
 	case key == "":
 		return "", invalidf("the name mapper makes an empty key of lock %.40q (WithNameMapper)", name)
@@ -80,10 +80,10 @@ func (l Lock) members() ([]Lock, error) {
 	return members, nil
 }
 
-// Acquire takes the lock. It waits as set by [WaitTime], with a lease as set by [LeaseTime].
-// The returned context carries the lock: an Acquire of the same lock
-// with it, through the same client, re-enters. It ends with the cause [ErrLost],
-// [ErrReleased] or [ErrClosed], or with ctx. After Release continue with ctx.
+// Acquire takes the lock. It waits as set by [WaitTime], with a lease as set by [LeaseTime]. The
+// returned context carries the lock: an Acquire of the same lock with this context, through the
+// same client, re-enters. The context ends when ctx ends, or with the cause [ErrLost],
+// [ErrReleased] or [ErrClosed]. After Release continue with ctx.
 //
 // On error Acquire returns ctx unchanged and a nil *Hold. The error matches one of
 // [ErrNotAcquired] (and the error of ctx, if ctx was the reason), [ErrUnavailable],
@@ -94,7 +94,7 @@ func (l Lock) members() ([]Lock, error) {
 // that it temporarily cannot serve, for instance with LOADING, BUSY or NOREPLICAS, Acquire waits
 // within the wait time.
 //
-// Without contention it costs one round trip, and so does Release. Prefer [Lock.Do].
+// Without contention, Acquire costs one round trip, and so does Release. Prefer [Lock.Do].
 func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Context, *Hold, error) {
 	hold, err := l.acquire(ctx, opts)
 	if err != nil {
@@ -104,11 +104,10 @@ func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Conte
 	return &hold.ctx, hold, nil
 }
 
-// Do takes the lock, runs fn with the context of the hold, and releases the lock, even
-// if fn panics or calls [runtime.Goexit]. It returns the error of Acquire. If the lock was acquired, it returns
-// the error of fn, joined with [ErrLost] if the lock was lost while fn ran. If fn returns nil, Do returns the
-// error of the release. fn may release the hold early or hand it over. If fn is nil, nothing
-// is acquired, and the error is [ErrInvalid].
+// Do takes the lock, runs fn with the context of the hold, and releases the lock, even if fn panics or calls
+// [runtime.Goexit]. If Acquire fails, Do returns its error. Otherwise Do returns the error of fn, joined with [ErrLost]
+// if the lock was lost while fn ran. If fn returns nil, Do returns the error of the release. fn may release the hold
+// early or hand it over. If fn is nil, Do acquires nothing and returns [ErrInvalid].
 func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts ...AcquireOption) (err error) {
 	if fn == nil {
 		return l.nothingToDo()
@@ -127,7 +126,7 @@ func (l Lock) nothingToDo() error {
 	if l.clients == nil {
 		_, err = l.keys()
 	} else {
-		_, err = l.redlock(nil)
+		_, err = l.prepareRedlock(nil)
 	}
 	if err != nil {
 		return err
@@ -152,7 +151,7 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 	}
 }
 
-// acquire is like Acquire, but without the guard against leaks. For a kind without holders it returns a nil hold.
+// acquire is like Acquire, but does not watch for a leak of the hold. For a kind without holders it returns a nil hold.
 func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	if l.clients != nil {
 		return l.acquireOnMost(ctx, opts)
@@ -175,7 +174,7 @@ func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) 
 
 // acquireOnMost acquires a Redlock. It counts as a caller of every client.
 func (l Lock) acquireOnMost(ctx context.Context, opts []AcquireOption) (*Hold, error) {
-	members, err := l.redlock(opts)
+	members, err := l.prepareRedlock(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +190,8 @@ func (l Lock) acquireOnMost(ctx context.Context, opts []AcquireOption) (*Hold, e
 	return leading.runObserved(ctx, KindRedlock, acquire.Quorum(len(members)), &leading.Wish, &r.Report, r.Acquire)
 }
 
-// redlock prepares the acquisition of a Redlock on each of its servers.
-func (l Lock) redlock(opts []AcquireOption) ([]*acquisition, error) {
+// prepareRedlock prepares the acquisition of a Redlock on each of its servers.
+func (l Lock) prepareRedlock(opts []AcquireOption) ([]*acquisition, error) {
 	members, err := l.members()
 	if err != nil {
 		return nil, err
@@ -276,8 +275,8 @@ func (l Lock) checkToken() error {
 	return nil
 }
 
-// runObserved runs take and reports its start and its end to the observers. It returns a hold of the resulting holders.
-// The hold needs the leases of at least needs holders, and of all holders of a MultiLock.
+// runObserved runs take, reports its start and its end to the observers, and returns a hold of the holders that take
+// returned. The hold needs the leases of at least needs holders. A MultiLock needs the leases of all its holders.
 func (a *acquisition) runObserved(
 	ctx context.Context, kind Kind, needs int, w *acquire.Wish, r *acquire.Report, take func(context.Context) ([]*holding.Holder, error),
 ) (*Hold, error) {
@@ -291,7 +290,7 @@ func (a *acquisition) runObserved(
 		}
 	}
 	holders, err := take(inside)
-	err = public(err)
+	err = publicError(err)
 	var hold *Hold
 	if err == nil && len(holders) > 0 {
 		hold = newHold(c.holdings.NewHold(holders, max(needs, len(w.Keys)), holding.Info{
@@ -342,7 +341,7 @@ func resultOf(ctx context.Context, acq Acquisition, r *acquire.Report, err error
 }
 
 // outcomeOf maps the error of an acquisition in ctx to its outcome. The cause of an outage may match the errors of a
-// context although ctx has not ended: the timeout of a dialer does.
+// context although ctx has not ended: an example is the timeout of a dialer.
 func outcomeOf(ctx context.Context, err error) Outcome {
 	switch {
 	case err == nil:

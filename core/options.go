@@ -246,8 +246,8 @@ func WithNameMapper(mapper func(name string) string) Option {
 	}
 }
 
-// mapped returns the Redis key of a name.
-func (c *config) mapped(name string) string {
+// keyOf returns the Redis key of a name.
+func (c *config) keyOf(name string) string {
 	switch {
 	case c.mapper == nil:
 		return c.prefix + name
@@ -258,9 +258,9 @@ func (c *config) mapped(name string) string {
 	}
 }
 
-// inOrder returns the keys of sorted names in order and without repetitions. A prefix keeps the order; a mapper need
+// sortKeys returns the keys of sorted names in order and without repetitions. A prefix keeps the order; a mapper need
 // not, so its keys are sorted again.
-func (c *config) inOrder(keys []string) []string {
+func (c *config) sortKeys(keys []string) []string {
 	if c.mapper == nil {
 		return keys
 	}
@@ -269,7 +269,7 @@ func (c *config) inOrder(keys []string) []string {
 }
 
 // fits reports whether the key of a name of n bytes is within the limit.
-func (c *config) fits(n int) bool { return len(c.mapped(strings.Repeat("x", n))) <= c.maxKeyLength }
+func (c *config) fits(n int) bool { return len(c.keyOf(strings.Repeat("x", n))) <= c.maxKeyLength }
 
 // longestName returns the length of the longest name whose key is within the limit.
 func (c *config) longestName() int {
@@ -288,7 +288,7 @@ func (c *config) checkMapper() error {
 		return invalidf("WithPrefix(%.40q) and WithNameMapper: want one of them; write the prefix into the mapper", c.prefix)
 	case c.maxKeyLength >= minNameLength && !c.fits(minNameLength):
 		return invalidf("WithNameMapper: it makes a key of %d bytes of a name of %d, the limit is %d: write WithMaxKeyLength(%[1]d) or more, or shorter keys",
-			len(c.mapped(strings.Repeat("x", minNameLength))), minNameLength, c.maxKeyLength)
+			len(c.keyOf(strings.Repeat("x", minNameLength))), minNameLength, c.maxKeyLength)
 	}
 	return nil
 }

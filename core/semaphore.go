@@ -243,7 +243,7 @@ func (c count) execute(ctx context.Context, key, what string, n int) (changed bo
 		return false, err
 	}
 	changed, err = c.lock.client.counter.Execute(ctx, c.lock.kind, key, what, n)
-	return changed, public(err)
+	return changed, publicError(err)
 }
 
 func (c count) change(ctx context.Context, what, method string, n int) error {

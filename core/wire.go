@@ -105,7 +105,7 @@ func (w *Wire) warnings(found *redisstore.Survey) (list []string) {
 		list = append(list, "the servers have no sharded pub/sub (Redis 7), and core.PubSubSharded is set: no message is sent; leave core.WithPubSub out")
 	}
 	if n := len(found.Elsewhere); n > 0 {
-		list = append(list, w.elsewhere(n, found.Elsewhere[0]))
+		list = append(list, w.otherChannels(n, found.Elsewhere[0]))
 	}
 	if found.Unasked != nil {
 		list = append(list, fmt.Sprintf("it is not known which other programs listen: %v", found.Unasked))
@@ -113,8 +113,8 @@ func (w *Wire) warnings(found *redisstore.Survey) (list []string) {
 	return list
 }
 
-// elsewhere returns the warning that others listen on channels to which this client does not send.
-func (w *Wire) elsewhere(n int, example string) string {
+// otherChannels returns the warning that others listen on channels to which this client does not send.
+func (w *Wire) otherChannels(n int, example string) string {
 	theirs, ours, change := "SSUBSCRIBE", "PUBLISH", "shardedSubscriptionMode OFF (core.PubSubClassic in Go), or this client core.PubSubSharded"
 	switch {
 	case w.Channels == channelsSharded:

@@ -5,7 +5,7 @@
 //
 // An attempt uses three things. A script in Redis grants or refuses the lock ([Redis]). The queue of the key in this
 // process decides which waiter has the next turn (package queue). The reaper clears up the fields of commands without
-// an answer ([Graves]). After a grant the attempt opens a holder in package holding, and has no further part in it. The
+// an answer ([Reaper]). After a grant the attempt opens a holder in package holding, and has no further part in it. The
 // table in manner.go describes how the waiters for each kind of lock wait.
 //
 // This package does not depend on observers, on the errors of package core, or on how a context carries locks

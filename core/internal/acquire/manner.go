@@ -50,7 +50,7 @@ func newField(a *attempt) string { return a.in.NextField(a.wish.Kind) + a.wish.O
 // abandon leaves a field to the reaper at once.
 func (a *attempt) abandon(field string, call *redisstore.Call[redisstore.Grant]) {
 	call.Settle()
-	a.in.Graves.Abandon(a.wish.Kind, a.wantedKeys(), field, lateAnswer{call: call}, a.wish.Lease)
+	a.in.Reaper.Abandon(a.wish.Kind, a.wantedKeys(), field, lateAnswer{call: call}, a.wish.Lease)
 }
 
 // sleepFor returns a function that sleeps for an interval, or for [queue.SilentPoll] while no messages arrive.

@@ -68,12 +68,12 @@ func (a *attempt) keepGhost(_ string, call *redisstore.Call[redisstore.Grant]) {
 
 // leavePlace gives up the place, if any, and leaves the ghosts to the reaper.
 func (a *attempt) leavePlace() {
-	p, graves, kind := &a.place, a.in.Graves, a.wish.Kind
+	p, kind := &a.place, a.wish.Kind
 	if p.taken != "" {
-		graves.Relinquish(kind, a.wantedKeys(), p.taken, a.wish.Lease)
+		a.in.Reaper.Relinquish(kind, a.wantedKeys(), p.taken, a.wish.Lease)
 	}
 	for i, call := range p.ghosts {
-		graves.Abandon(kind, a.wantedKeys(), a.ghosts[i], lateAnswer{call: call, leavesField: true}, a.wish.Lease)
+		a.in.Reaper.Abandon(kind, a.wantedKeys(), a.ghosts[i], lateAnswer{call: call, leavesField: true}, a.wish.Lease)
 	}
 	*p = place{}
 }

@@ -141,7 +141,7 @@ func (a *attempt) limit() time.Time {
 func (a *attempt) checkGrant(ctx context.Context, g grant) (_ grant, again bool, err error) {
 	late, left := lease.Expired(g.sent, a.wish.Lease, a.now), ctx.Err() != nil
 	if late || left {
-		a.in.Graves.Relinquish(a.wish.Kind, a.wantedKeys(), g.field, a.wish.Lease)
+		a.in.Reaper.Relinquish(a.wish.Kind, a.wantedKeys(), g.field, a.wish.Lease)
 	}
 	switch {
 	case late:
@@ -156,7 +156,7 @@ func (a *attempt) checkGrant(ctx context.Context, g grant) (_ grant, again bool,
 // giveBackShort gives back a grant that too few replicas acknowledged, and returns the error of the attempt.
 func (a *attempt) giveBackShort(ctx context.Context, field string, err error) error {
 	if !a.in.undo(ctx, a.wish.Kind, a.wantedKeys(), field) {
-		a.in.Graves.Relinquish(a.wish.Kind, a.wantedKeys(), field, a.wish.Lease)
+		a.in.Reaper.Relinquish(a.wish.Kind, a.wantedKeys(), field, a.wish.Lease)
 	}
 	a.now = time.Now()
 	if ctx.Err() != nil {
@@ -214,8 +214,8 @@ type ghost struct {
 // a free lock, the lock counts as taken. For a Redlock that may wait, waitsForGhost returns false, because the Redlock
 // asks again.
 func (a *attempt) waitsForGhost(holder string) bool {
-	g, graves := &a.ghost, a.in.Graves
-	if a.wish.MayWait() || a.wish.asksAgain || !graves.IsOrphan(holder) && !graves.WasOrphan(holder) {
+	g, clearing := &a.ghost, a.in.Reaper
+	if a.wish.MayWait() || a.wish.asksAgain || !clearing.IsOrphan(holder) && !clearing.WasOrphan(holder) {
 		return false
 	}
 	if g.until.IsZero() {

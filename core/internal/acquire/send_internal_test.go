@@ -29,7 +29,7 @@ func (c *leavingContext) Err() error {
 
 // relinquishedFields records the fields that are left to the reaper.
 type relinquishedFields struct {
-	Graves
+	Reaper
 
 	fields []string
 }
@@ -45,14 +45,14 @@ func TestAttempt_Granted(t *testing.T) {
 		for _, sent := range []time.Duration{0, -time.Hour} {
 			t.Run(fmt.Sprint(n, sent), func(t *testing.T) {
 				t.Parallel()
-				graves, queues := &relinquishedFields{}, queue.New(queue.Config{PerKey: 1, InAll: 1})
+				clearing, queues := &relinquishedFields{}, queue.New(queue.Config{PerKey: 1, InAll: 1})
 				kind := redisstore.NewKinds().Reentrant
-				in := New(Config{Graves: graves, Queues: queues, Holdings: holding.New(holding.Config{Queues: queues})})
+				in := New(Config{Reaper: clearing, Queues: queues, Holdings: holding.New(holding.Config{Queues: queues})})
 				now := time.Now()
 				a := attempt{in: in, wish: &Wish{Kind: kind, Lease: time.Minute}, report: &Report{}, key: "k", now: now}
 				g, _, err := a.checkGrant(&leavingContext{t.Context(), n}, grant{field: "f", sent: now.Add(sent)})
-				if taken := err == nil && g.field == "f"; taken == (len(graves.fields) == 1) {
-					t.Errorf("taken: %t, left to the reaper: %q, error %v", taken, graves.fields, err)
+				if taken := err == nil && g.field == "f"; taken == (len(clearing.fields) == 1) {
+					t.Errorf("taken: %t, left to the reaper: %q, error %v", taken, clearing.fields, err)
 				}
 				if err != nil && !errors.Is(err, failure.NotAcquired) && !errors.Is(err, errTooLate) {
 					t.Errorf("got %v", err)

@@ -27,9 +27,9 @@ type Redis interface {
 	Detect(ctx context.Context, limit time.Time) error
 }
 
-// Graves clears up the fields of commands without an answer.
-type Graves interface {
-	holding.Graves
+// Reaper clears up the fields of commands without an answer.
+type Reaper interface {
+	holding.Reaper
 	// IsOrphan reports whether the reaper is clearing a field up. WasOrphan reports whether it has recently done so.
 	IsOrphan(field string) bool
 	WasOrphan(field string) bool
@@ -49,7 +49,7 @@ type Config struct {
 	Sender     *resend.Sender
 	Queues     *queue.Queues
 	Wakeups    *wakeup.Subscriber
-	Graves     Graves
+	Reaper     Reaper
 	Holdings   *holding.Holdings
 	Operations Operations
 

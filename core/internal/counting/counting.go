@@ -30,7 +30,7 @@ const OperationTime = 10 * time.Minute
 type Config struct {
 	Redis     Redis
 	Sender    *resend.Sender
-	Graves    Graves
+	Reaper    Reaper
 	NextField func(kind *redisstore.Kind) string // returns a field that was never used
 }
 
@@ -40,8 +40,8 @@ type Redis interface {
 	Detect(ctx context.Context, limit time.Time) error
 }
 
-// Graves sends operations without an answer again.
-type Graves interface {
+// Reaper sends operations without an answer again.
+type Reaper interface {
 	Abandon(kind *redisstore.Kind, keys []string, field string, call reaper.LateAnswer, lease time.Duration)
 }
 
@@ -62,7 +62,7 @@ func (c *Counter) Execute(ctx context.Context, kind *redisstore.Kind, key, what 
 	found, fate, err := c.send(context.WithoutCancel(ctx), kind, key, op)
 	switch {
 	case err != nil && fate == wire.Unknown:
-		c.Graves.Abandon(kind, []string{key}, op, nil, OperationTime)
+		c.Reaper.Abandon(kind, []string{key}, op, nil, OperationTime)
 		return false, &Error{failure.BecauseOf(err), errGoesOn}
 	case err != nil:
 		return false, &Error{failure.BecauseOf(err), errNotExecuted}

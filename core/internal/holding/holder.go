@@ -191,7 +191,7 @@ func (o *Holder) RecordAnswer() { o.operations.recordAnswer() }
 
 // relinquish makes the reaper free the lock if Redis still has it.
 func (o *Holder) relinquish() {
-	o.in.Graves.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
+	o.in.Reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
 }
 
 // leaveQueue removes the holder from the queue of the key. notified is the number of other processes that received the

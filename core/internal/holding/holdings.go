@@ -27,8 +27,8 @@ type Redis interface {
 	CountsOneNode() bool
 }
 
-// Graves accepts fields for the reaper, which clears them up in Redis after commands without an answer.
-type Graves interface {
+// Reaper accepts fields for the reaper, which clears them up in Redis after commands without an answer.
+type Reaper interface {
 	// Relinquish clears up a field that no command can bring back.
 	Relinquish(kind *redisstore.Kind, keys []string, field string, lease time.Duration)
 	// Abandon clears up a field that a command without an answer may still create.
@@ -49,7 +49,7 @@ type Config struct {
 	Redis    Redis
 	Sender   *resend.Sender
 	Queues   *queue.Queues
-	Graves   Graves
+	Reaper   Reaper
 	Watchdog *lease.Watchdog
 	Watcher  Watcher
 

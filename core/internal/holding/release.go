@@ -206,7 +206,7 @@ func (o *Holder) handOff(ctx context.Context, w *queue.Waiter, now time.Time, s 
 		return nil, fmt.Errorf("%w: %w", errHandOffRefused, err)
 	case err != nil:
 		o.relinquish()
-		o.in.Graves.Abandon(o.lease.Kind, []string{o.lease.Key}, field, nil, ttl)
+		o.in.Reaper.Abandon(o.lease.Kind, []string{o.lease.Key}, field, nil, ttl)
 		return nil, err
 	}
 	if falls {

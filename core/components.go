@@ -18,7 +18,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// rooms contains the parts of a client, each a package. The upper ones call the lower ones:
+// components contains one component of a client for each internal package. The upper ones call the
+// lower ones:
 //
 //	acquire, counting    from the wish of a caller to the grant; operations on counts
 //	holding              from the grant to the end of a hold
@@ -26,13 +27,13 @@ import (
 //	lease, wakeup        renewals and deadlines; subscriptions
 //	redisstore, wire     scripts; connections
 //
-// To report upward, a part calls a function that was passed to it here:
+// To report upward, a component calls a function that was passed to it here:
 //
-//	wakeup           -> woken: the queue of the key looks, and a holder of this client asks Redis
+//	wakeup           -> handleWakeup: the queue of the key looks, and a holder of this client asks Redis
 //	lease, holding   -> the holds of the lease end; watcher: the observers
 //	reaper           -> a lock was freed: the queue of the key wakes
 //	redisstore       -> a node falls silent or answers: the circuit breaker
-type rooms struct {
+type components struct {
 	kinds    redisstore.Kinds
 	store    *redisstore.Store
 	sender   *resend.Sender
@@ -46,27 +47,27 @@ type rooms struct {
 	counter  *counting.Counter
 }
 
-// open creates the parts that do not need the store.
-func (r *rooms) open(cfg *config, life *lifetime) {
-	r.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
-	r.breaker = breaker.New(func(ctx context.Context, key string) string { return r.store.NodeName(ctx, key) })
-	r.reaper = reaper.New(reaper.Config{
-		Redis:   clearing{r},
-		Silent:  func(ctx context.Context, key string) bool { return r.breaker.Check(ctx, key) != nil },
-		Cleared: func(key string) { r.queues.Wake(key, "") },
+// open creates the components that do not need the store.
+func (c *components) open(cfg *config, life *lifetime) {
+	c.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
+	c.breaker = breaker.New(func(ctx context.Context, key string) string { return c.store.NodeName(ctx, key) })
+	c.reaper = reaper.New(reaper.Config{
+		Redis:   clearing{c},
+		Silent:  func(ctx context.Context, key string) bool { return c.breaker.Check(ctx, key) != nil },
+		Cleared: func(key string) { c.queues.Wake(key, "") },
 		Spawn:   life.spawn,
 	})
-	r.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{r}, Notify: r.woken, Spawn: life.spawn})
+	c.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{c}, Notify: c.handleWakeup, Spawn: life.spawn})
 }
 
 // storeConfig returns the configuration of the store.
-func (r *rooms) storeConfig(cfg *config, id string) redisstore.Config {
+func (c *components) storeConfig(cfg *config, id string) redisstore.Config {
 	store := redisstore.Config{
 		Config: wire.Config{
 			Timeout: cfg.backendTimeout, Replication: cfg.replication,
-			Reports: wire.Reports{Silent: r.breaker.Trip, Answers: func(node string) {
-				r.breaker.Reset(node)
-				r.reaper.Resume()
+			Reports: wire.Reports{Silent: c.breaker.Trip, Answers: func(node string) {
+				c.breaker.Reset(node)
+				c.reaper.Resume()
 			}},
 		},
 		RenewTimeout: cfg.renewTimeout(),
@@ -81,38 +82,38 @@ func (r *rooms) storeConfig(cfg *config, id string) redisstore.Config {
 }
 
 // failFast returns an error while the node of key is known to be silent.
-func (r *rooms) failFast(ctx context.Context, key string) error {
-	if cause := r.breaker.Check(ctx, key); cause != nil {
+func (c *components) failFast(ctx context.Context, key string) error {
+	if cause := c.breaker.Check(ctx, key); cause != nil {
 		return fmt.Errorf("%w: failing fast until it answers again: %w", ErrUnavailable, cause)
 	}
 	return nil
 }
 
-// woken handles an event on the subscription of a topic.
-func (r *rooms) woken(about wakeup.Topic, why wakeup.Reason) {
+// handleWakeup handles an event on the subscription of a topic.
+func (c *components) handleWakeup(about wakeup.Topic, why wakeup.Reason) {
 	key := about.Key
 	if about.Lane == "" {
-		r.queues.WakeLanes(key) // they have no separate messages
+		c.queues.WakeLanes(key) // the waiters in lanes have no separate messages
 	}
 	switch {
 	case why == wakeup.Interrupted, why == wakeup.Confirmed && about.Lane != "":
-		r.queues.WakeToCheck(key, about.Lane)
+		c.queues.WakeToCheck(key, about.Lane)
 	case about.Lane != "":
-		r.queues.Wake(key, about.Lane)
+		c.queues.Wake(key, about.Lane)
 		if why == wakeup.Message {
-			r.holdings.Doubt(r.queues.Holders(key))
+			c.holdings.Doubt(c.queues.Holders(key))
 		}
 	case why == wakeup.Message:
-		r.holdings.HandleMessage(r.queues.RecordMessage(key, time.Now()))
+		c.holdings.HandleMessage(c.queues.RecordMessage(key, time.Now()))
 	case why == wakeup.Confirmed:
-		r.holdings.HandleMessage(r.queues.RecordConfirmation(key, time.Now()))
+		c.holdings.HandleMessage(c.queues.RecordConfirmation(key, time.Now()))
 	default:
-		r.queues.Wake(key, "")
+		c.queues.Wake(key, "")
 	}
 }
 
 // subscribing opens the connections of subscriptions.
-type subscribing struct{ *rooms }
+type subscribing struct{ *components }
 
 // NodeOf returns the name of the master of key if channels belong to masters, and "" otherwise.
 func (w subscribing) NodeOf(ctx context.Context, key string) string {
@@ -128,14 +129,14 @@ func (w subscribing) Connect(ctx context.Context, key string) (wakeup.Connection
 }
 
 // clearing sends the commands of the reaper.
-type clearing struct{ *rooms }
+type clearing struct{ *components }
 
 // Clears returns the largest number of keys of one command.
-func (r clearing) Clears() int { return r.store.Clears() }
+func (c clearing) Clears() int { return c.store.Clears() }
 
 // Clear sends one command.
-func (r clearing) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error) {
-	now, store, sender := time.Now(), r.store, r.sender
+func (c clearing) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error) {
+	now, store, sender := time.Now(), c.store, c.sender
 	if err := store.Detect(ctx, sender.DetectLimit(now)); err != nil {
 		return nil, wire.NotSent, err
 	}
