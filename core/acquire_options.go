@@ -32,11 +32,11 @@ const (
 	fieldToken
 )
 
-// WaitTime sets how long Acquire may take, network included. Acquire never waits beyond the deadline of its
-// context. With 0, Acquire makes one attempt in one round trip. It attempts again, for up to a second, while
-// the lock is held only by an abandoned acquire of the same client (an acquire that got no answer and is being cleared
-// up). Without this option Acquire waits until the context is done. A wait time between 0 and 1 ms, a negative one,
-// or one over [MaxDuration] is [ErrInvalid].
+// WaitTime sets how long Acquire may take, network included. Acquire never waits beyond the deadline of its context.
+// With 0, Acquire makes one attempt in one round trip. It attempts again, for up to a second, while the lock is held
+// only by an earlier acquire of the same client that got no answer and is being cleared up. Without this option Acquire
+// waits until the context is done. A wait time between 0 and 1 ms, a negative one, or one over [MaxDuration] is
+// [ErrInvalid].
 func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldWait, d: d} }
 
 // LeaseTime gives the lock a fixed lease, which expires after d unless it is refreshed. The hold's context ends with
@@ -53,13 +53,13 @@ func Label(name string) AcquireOption { return AcquireOption{field: fieldLabel, 
 // only the limits of the client apply.
 func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaiters, n: n} }
 
-// BeforeWait sets a function that Acquire calls before it waits: after its first attempt was refused, or if
-// callers of this client are before it. Use it for work that is too expensive while the lock may be free, such
-// as reading a request. While prepare runs, the caller is not in the queue and delays no other caller. Then
-// it takes the place in the queue that its age gives it and attempts again. The context of prepare is canceled at the
-// end of the wait time, with the caller's context, and when the client is closed: prepare has to return then. If prepare
-// returns an error that is not the error of its context, the acquisition fails with it. prepare is called at most once,
-// and never with [WaitTime] 0.
+// BeforeWait sets a function that Acquire calls before it waits: after its first attempt was refused, or if callers of
+// this client are before it. Use it for expensive work that is not needed if the lock is free, such as reading a
+// request. While prepare runs, the caller is not in the queue and delays no other caller. After that the caller takes
+// the place in the queue that its age gives it and attempts again. The context of prepare is canceled at the end of the
+// wait time, with the caller's context, and when the client is closed: prepare has to return then. If prepare returns
+// an error that is not the error of its context, the acquisition fails with it. prepare is called at most once, and
+// never with [WaitTime] 0.
 func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
 	return AcquireOption{field: fieldBeforeWait, f: prepare}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // ContextKey is the key under which the context of a hold returns its hold. It is for frameworks whose own context type
-// is passed as a context.Context and looks values up by string: store ctx.Value(ContextKey) in such a context under this
-// key, and an Acquire with that context finds the hold.
+// looks values up by string. Store ctx.Value(ContextKey) in the framework's context under this key, and an Acquire with
+// that context finds the hold.
 const ContextKey = "github.com/interlock-go/interlock/core.hold"
 
 // holdContext is the context of one hold. Its Err compares the lease with the clock, and its Value leads to the hold.
@@ -62,9 +62,9 @@ type carriers struct {
 	keys     atomic.Pointer[[]any] // the keys given to forAdapters.FindThrough
 }
 
-// find returns the holder of a key that ctx carries and that has the lock: the nearest holder of the given kind, or else
-// the nearest holder of another kind. It looks in ctx and then in the request of a framework to which ctx leads. It
-// follows only one such request, because its context may lead back to ctx.
+// find returns the holder of a key that ctx carries and that has the lock: the nearest holder of the given kind, or
+// else the nearest holder of another kind. It looks in ctx and then in the request of a framework to which ctx leads.
+// It follows only one request, because the context of the request may lead back to ctx.
 func (c *carriers) find(ctx context.Context, key string, kind *redisstore.Kind) *holding.Holder {
 	o, outermost := c.search(ctx, key, kind)
 	if o != nil && o.Kind() == kind {
@@ -78,10 +78,10 @@ func (c *carriers) find(ctx context.Context, key string, kind *redisstore.Kind) 
 	return o
 }
 
-// findCarried decides what an acquisition does with a holder of the key that ctx carries. again is a holder to re-enter, and
-// under is a holder under which the lock can be acquired, such as the writer for a caller that wants to read. The error
-// is [ErrInvalid] if a reader wants to write, if the holder's kind does not share the name with the wanted kind, or if
-// the holder lacks the token that the caller wants.
+// findCarried decides what an acquisition does with a holder of the key that ctx carries. again is a holder to
+// re-enter. under is a holder that lets its caller acquire the lock once more, such as a writer that wants to read. The
+// error is [ErrInvalid] if a reader wants to write, if the holder's kind does not share the name with the wanted kind,
+// or if the holder lacks the token that the caller wants.
 func (c *carriers) findCarried(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
 	kind, o := w.Kind, c.find(ctx, key, w.Kind)
 	switch {
@@ -146,9 +146,9 @@ func (c *carriers) requestOf(ctx context.Context) context.Context {
 	return nil
 }
 
-// Held returns the hold on the lock name that ctx carries: the innermost one, of whichever client. name is
-// without the client's prefix, or the name before the client's [WithNameMapper]. A hold that was released, lost
-// or handed over is not held.
+// Held returns the innermost hold on the lock name that ctx carries, of whichever client. name is the name that was
+// given to the client, without its prefix and before its [WithNameMapper]. A hold that was released, lost or handed
+// over is not held.
 func Held(ctx context.Context, name string) (*Hold, bool) {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		if h.hold.holds(name) {
@@ -158,10 +158,10 @@ func Held(ctx context.Context, name string) (*Hold, bool) {
 	return nil, false
 }
 
-// HoldsOf returns the holds that ctx carries and that last, of whichever client, the innermost first. If a lock was
-// re-entered, the list contains each of its holds. HoldsOf is for observers that report the locks that a caller holds
-// while it waits. Like [Held] it does not follow the context of a framework to its request. It sends nothing to Redis.
-// Without a hold it does not allocate.
+// HoldsOf returns the holds that ctx carries and that have not ended, of whichever client, the innermost first. If a
+// lock was re-entered, the list contains each of its holds. HoldsOf is for observers that report the locks that a
+// caller holds while it waits. Like [Held] it does not follow the context of a framework to its request. It sends
+// nothing to Redis. Without a hold it does not allocate.
 func HoldsOf(ctx context.Context) []HoldInfo {
 	var list []HoldInfo
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
@@ -172,7 +172,7 @@ func HoldsOf(ctx context.Context) []HoldInfo {
 	return list
 }
 
-// holds reports whether the hold lasts and has the lock name.
+// holds reports whether the hold has not ended and has the lock name.
 func (h *Hold) holds(name string) bool {
 	return h.Remaining() > 0 && h.handle.Hold.Covers(name)
 }

@@ -16,29 +16,29 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// The sentinels of this package. Every error that it returns matches one of them with
-// [errors.Is] (an ErrLost matches ErrNotHeld, too), and wraps its cause: a network error, a Redis reply,
-// [context.DeadlineExceeded] or [context.Canceled]. Two kinds of errors match none of them: the errors of
-// closing connections in [Client.Close], and the errors of the functions given to [Lock.Do] and [BeforeWait].
-// [Open] does not wrap an error of the URL's parser that would show a password.
+// The sentinel errors of this package. Every error that the package returns matches one of them with [errors.Is]
+// (ErrLost matches ErrNotHeld, too), and wraps its cause: a network error, a Redis reply, [context.DeadlineExceeded] or
+// [context.Canceled]. Two kinds of errors match no sentinel: the errors of closing connections in [Client.Close], and
+// the errors of the functions given to [Lock.Do] and [BeforeWait]. [Open] does not wrap an error of the URL parser that
+// would show a password.
 var (
 	// ErrNotAcquired means that the lock was not acquired: another holder had it for the whole wait time, or the
 	// caller's context ended first. It is always inside a [*NotAcquiredError].
 	ErrNotAcquired error = failure.NotAcquired
 
 	// ErrUnavailable means that Redis did not answer, or answered with an error that reveals nothing about the lock.
-	// The lock is then neither held nor known to be taken. If Redis refuses a command for a reason that passes
-	// by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS, CLUSTERDOWN and the like), an acquisition waits
-	// within its wait time, or until its context is done. Other operations wait for the backend timeout. For any other refusal the message
-	// adds that the reason does not pass by itself.
+	// The caller does not hold the lock, and it is unknown whether another holder does. If Redis refuses a command for
+	// a reason that passes by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS, CLUSTERDOWN and the like), an
+	// acquisition waits within its wait time, or until its context is done. Other operations wait for the backend
+	// timeout. For any other refusal the message adds that the reason does not pass by itself.
 	ErrUnavailable error = failure.Unavailable
 
 	// ErrNotHeld means that the lock is not held any more, or never was: for instance, a hold was released twice, or
-	// refreshed after its end. It is also the error for a permit that is not out.
+	// refreshed after its end. It is also the error for a semaphore permit that no client holds.
 	ErrNotHeld error = failure.NotHeld
 
-	// ErrLost means that the lock ended under its holder: the lease expired, or the key was deleted or forced
-	// away. It matches [ErrNotHeld] too.
+	// ErrLost means that the holder lost the lock before it released it: the lease expired, or the key was deleted or
+	// forced away. It matches [ErrNotHeld] too.
 	ErrLost error = failure.Lost
 
 	// ErrReleased is the cause of the context of a hold that was released.
@@ -51,15 +51,15 @@ var (
 	// ErrClosed means that the client was closed.
 	ErrClosed error = failure.Closed
 
-	// ErrInvalid means that an argument or an option cannot be used. Nothing was sent to Redis. The exception is a
-	// count that would become a number that Redisson cannot read: Redis refuses it and changes nothing.
+	// ErrInvalid means that an argument or an option cannot be used. Nothing was sent to Redis, with one exception: if
+	// a count would become a number that Redisson cannot read, Redis refuses the operation and changes nothing.
 	ErrInvalid error = failure.Invalid
 )
 
 // NotAcquiredError describes why a lock was not acquired and how long the acquisition took.
 //
-// It is for the logs and the decisions of the server. Do not send its message to a client, because it contains the
-// key. The result of [ErrorText] does not.
+// It is for the logs and the decisions of the server. Do not send its message to a client, because the message contains
+// the key. The result of [ErrorText] does not.
 type NotAcquiredError struct {
 	// Key is the Redis key of the lock, prefix included. For a [Client.MultiLock] it is the key that was taken.
 	Key string
@@ -75,14 +75,14 @@ type NotAcquiredError struct {
 	// refused attempt, empty when unknown.
 	BlockedBy string
 
-	// OwnHold reports that another hold of this client had the lock, or a share of it. If the same call acquired that
-	// hold before, Acquire got the wrong context, such as context.Background(), and waited for its own caller: pass the
-	// context that the outer Acquire returned.
+	// OwnHold reports that another hold of this client had the lock, alone or shared. If the caller itself acquired
+	// that hold, it passed the wrong context, such as context.Background(), and Acquire waited for its own caller: pass
+	// the context that the outer Acquire returned.
 	OwnHold bool
 
-	// Cause is a reason beyond "taken": the error and the cause of a context, or that a semaphore has no permits
-	// at all. It is nil if the wait time ended for no such reason. It matches no other sentinel but ErrReleased: the
-	// outcome of another lock appears only in its message.
+	// Cause is a further reason: the error and the cause of a context, or that a semaphore has no permits at all. It is
+	// nil if the lock was only taken. It matches no sentinel except ErrReleased: the outcome of another lock appears
+	// only in the message of Cause.
 	Cause error
 }
 
@@ -103,8 +103,8 @@ func (e *NotAcquiredError) Unwrap() []error {
 	return []error{ErrNotAcquired, e.Cause}
 }
 
-// ReplicationError means that Redis granted or extended a lock, or changed a count, but fewer replicas than
-// [WithReplicaAcks] wants acknowledged that in time. It matches [ErrUnavailable]. The grant of an acquisition is given
+// ReplicationError means that Redis granted or extended a lock, or changed a count, but fewer replicas acknowledged the
+// command in time than [WithReplicaAcks] requires. It matches [ErrUnavailable]. The grant of an acquisition is given
 // back. A hold that could not be extended is unchanged. The change of a count stays.
 type ReplicationError struct {
 	// Wanted is the number of replicas that had to acknowledge.
@@ -148,7 +148,8 @@ func (e *ReplicationError) Unwrap() []error {
 // invalidf returns an [ErrInvalid]. Its message includes what to write instead.
 func invalidf(format string, args ...any) error { return failure.Invalidf(format, args...) }
 
-// unavailable returns [ErrUnavailable] joined with its cause. If the cause is an outcome, unavailable returns the cause.
+// unavailable returns [ErrUnavailable] joined with its cause. If the cause already matches a sentinel, unavailable
+// returns the cause.
 func unavailable(cause error) error { return publicError(failure.BecauseOf(cause)) }
 
 // publicError converts the errors of the inner packages to the types that this package documents.
@@ -178,7 +179,8 @@ func publicError(err error) error {
 // and of TLS. For an error of Redis it contains the code and the known part of the rest, because Redis quotes arguments
 // in some errors. For any other error it contains the type.
 //
-// The message of the error itself contains everything. It is only for the operators of the server.
+// The message of the error itself may contain keys and arguments. It is only for the operators of
+// the server.
 func ErrorText(err error) string {
 	if err == nil {
 		return ""
@@ -262,7 +264,8 @@ func (e *NotAcquiredError) text(key string) string {
 //
 //	printf %s 'shop:order:42' | sha256sum | cut -c1-16
 //
-// It hides keys from readers of traces, but not from people who guess: all short numbers can be tried.
+// The hash hides keys from readers of traces, but not from people who guess keys, because all short numbers can be
+// tried.
 func KeyHash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:8])

@@ -18,8 +18,8 @@ const (
 	// every third of that time. It is the default of Redisson's lockWatchdogTimeout.
 	DefaultWatchdog = 30 * time.Second
 
-	// DefaultBackendTimeout is how long Redis may say nothing at all before operations
-	// are [ErrUnavailable].
+	// DefaultBackendTimeout is how long Redis may be silent before operations fail with
+	// [ErrUnavailable].
 	DefaultBackendTimeout = time.Second
 
 	// DefaultMaxWaitersPerKey is how many callers may wait for one key in one client.
@@ -32,22 +32,22 @@ const (
 	DefaultMaxKeyLength = 1_024
 )
 
-// MaxDuration is the longest wait and the longest lease that are accepted. A longer one is an error, because it
-// is a mistake: a wrong unit or an overflow.
+// MaxDuration is the longest wait time and the longest lease. A longer duration is an error, because it can only come
+// from a wrong unit or an overflow.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
-// PubSub is how wake-up messages travel in a Redis Cluster. It must be the same in all programs that share the
-// locks, Java included (Redisson's shardedSubscriptionMode). It has no effect outside a Cluster.
+// PubSub selects how wake-up messages are sent in a Redis Cluster. It must be the same in all programs that share the
+// locks, including Java programs (Redisson's shardedSubscriptionMode). It has no effect outside a Cluster.
 type PubSub int
 
 // The modes of [WithPubSub].
 const (
-	// PubSubAuto is the default: sharded if the server has it (Redis 7), like
+	// PubSubAuto is the default: sharded if the server supports sharded pub/sub (Redis 7), like
 	// Redisson since 3.22.
 	PubSubAuto PubSub = iota
-	// PubSubSharded is SPUBLISH and SSUBSCRIBE always.
+	// PubSubSharded always uses SPUBLISH and SSUBSCRIBE.
 	PubSubSharded
-	// PubSubClassic is PUBLISH and SUBSCRIBE always.
+	// PubSubClassic always uses PUBLISH and SUBSCRIBE.
 	PubSubClassic
 )
 
@@ -92,7 +92,7 @@ func newConfig(opts []Option) (config, error) {
 }
 
 // minNameLength is the length of a name for which a prefix has to leave room. It suffices for names of a few words, and
-// for the names of rules, which end in a hash of 34 bytes if they are too long.
+// for the names of rules: a name that is too long is shortened and ends in a hash of 34 bytes.
 const minNameLength = 64
 
 func (c *config) checkPrefix() error {
@@ -108,13 +108,13 @@ func (c *config) checkPrefix() error {
 		c.prefix, length, minNameLength, limit, advice)
 }
 
-// WithPrefix puts prefix before every lock name, unchanged: the Redis key of Lock("order:42") is prefix +
-// "order:42". No separator is added, so end the prefix with one: "shop:" and not "shop". The prefix has to leave
-// 64 bytes of [WithMaxKeyLength] for names, and what rules need for theirs. If Java's names differ by more than
+// WithPrefix puts prefix before every lock name, unchanged: the Redis key of Lock("order:42") is prefix + "order:42".
+// No separator is added, so end the prefix with one: "shop:" and not "shop". The prefix has to leave at least 64 bytes
+// of [WithMaxKeyLength] for names, and more if the names of rules are longer. If the names in Java differ by more than
 // a prefix, use [WithNameMapper]. Default: none.
 //
-// Clients that share a Redis and must not meet need prefixes of which none begins with another. A client with
-// the prefix "shop:" and the name "a:order:42" takes the lock of a client with "shop:a:" and "order:42".
+// Clients that share a Redis but no locks need prefixes of which none begins with another. A client with the prefix
+// "shop:" and the name "a:order:42" takes the lock of a client with "shop:a:" and "order:42".
 func WithPrefix(prefix string) Option {
 	return func(c *config) error {
 		c.prefix = prefix
@@ -135,12 +135,12 @@ func WithWatchdog(lease time.Duration) Option {
 	}
 }
 
-// WithBackendTimeout sets how long Redis may say nothing at all before operations end with [ErrUnavailable],
-// whatever their wait time. Further operations then fail at once, until Redis answers again. While Redis answers
-// at all, it counts as slow, not as silent: an operation that needs several round trips, for instance to connect, may
-// take longer than this, up to its wait time, or eight times this without a wait time. To tell a
-// slow Redis from a silent one, a client that waits for an answer opens another connection after some time (50 ms, or
-// eight round trips if that is longer) and pings on it. The timeout is 10 ms to 1 minute and has to be longer than a round trip. Default:
+// WithBackendTimeout sets how long Redis may be silent before operations end with [ErrUnavailable], whatever their wait
+// time. Further operations then fail at once, until Redis answers again. While Redis answers anything at all, it counts
+// as slow, not as silent. An operation may then take longer than the timeout, for instance to connect: up to its wait
+// time, or eight backend timeouts without a wait time. To distinguish a slow Redis from a silent one, a client that
+// waits for an answer opens another connection after 50 ms, or after eight round trips if that is longer, and pings
+// Redis on it. The timeout is 10 ms to 1 minute and has to be longer than a round trip. Default:
 // [DefaultBackendTimeout].
 func WithBackendTimeout(d time.Duration) Option {
 	return func(c *config) error {
@@ -161,8 +161,8 @@ func WithMaxWaitersPerKey(n int) Option {
 	}
 }
 
-// WithMaxWaiters limits the callers of this client that wait for any key. A caller that may wait counts until it
-// has the lock, also if the lock is free. Default: [DefaultMaxWaiters].
+// WithMaxWaiters limits the number of callers of this client that wait for any key. A caller that may wait counts until
+// it has the lock, even if the lock is free. Default: [DefaultMaxWaiters].
 func WithMaxWaiters(n int) Option {
 	return func(c *config) error {
 		c.maxWaiters = n
@@ -179,8 +179,7 @@ func WithMaxKeyLength(n int) Option {
 	}
 }
 
-// WithPubSub sets how wake-up messages travel in a Redis Cluster. Default:
-// [PubSubAuto].
+// WithPubSub sets how wake-up messages are sent in a Redis Cluster. Default: [PubSubAuto].
 func WithPubSub(mode PubSub) Option {
 	return func(c *config) error {
 		c.pubSub = mode
@@ -191,10 +190,10 @@ func WithPubSub(mode PubSub) Option {
 	}
 }
 
-// WithNamedConnections names the connections on which this client sends lock commands, by CLIENT SETNAME. The
-// name is redis.Options.ClientName, or "interlock" if that is empty, then a colon and the client's [Client.ID]. So the
-// field of a holder leads to the address of its process, which the command interlock who and CLIENT LIST in redis-cli
-// show. The Redis user needs +client|setname. If a server or a proxy refuses the name, the connection works without it.
+// WithNamedConnections names the connections on which this client sends lock commands, by CLIENT SETNAME. The name is
+// redis.Options.ClientName, or "interlock" if that is empty, then a colon and the client's [Client.ID]. So the field of
+// a holder leads to the address of its process: CLIENT LIST in redis-cli shows it, and so does the command interlock
+// who. The Redis user needs +client|setname. If a server or a proxy refuses the name, the connection works without it.
 // Default: no connection is named.
 func WithNamedConnections() Option {
 	return func(c *config) error {
@@ -224,18 +223,18 @@ func atLeastOne(name string, n int) error {
 	return nil
 }
 
-// WithNameMapper sets the function that maps every lock name to its Redis key, like Redisson's NameMapper: use
-// the same mapping on both sides. The other keys of a lock in Redis, and its channel, are named after the key.
-// For a prefix, the usual mapping, [WithPrefix] is simpler. To give both is an error, because Redisson has only one
-// mapping, and readers would not see which of the two comes first: write the prefix into the mapper.
+// WithNameMapper sets the function that maps every lock name to its Redis key, like Redisson's NameMapper: use the same
+// mapping on both sides. The other keys of a lock in Redis, and its channel, are named after the key. For a prefix, the
+// usual mapping, [WithPrefix] is simpler. The two options together are an error, because Redisson has only one mapping,
+// and it would not be obvious which of the two applies first: write the prefix into the mapper.
 //
-// The mapper must be pure: for one name it always returns the same key, without waiting and without a state, and
-// any number of goroutines call it. Two names with one key are one lock. It is called once for every Acquire of
-// a name and for every other question by name ([Held], [Lock.State]), before anything is sent, so every
-// acquisition pays for it. A mapper that joins strings costs as much as a prefix: one allocation. It is never
-// called with an empty name, and never with a key. If it returns an empty key, or one over [WithMaxKeyLength],
-// the error is [ErrInvalid]. In a Redis Cluster the error is the same for a key whose braces put the lock and its
-// channel into different slots. Names of 64 bytes have to fit: New checks that with one name.
+// The mapper must be pure: it always returns the same key for a name, does not block, has no state, and is safe for
+// concurrent use. Two names with one key are one lock. Every Acquire and every other call with a name ([Held],
+// [Lock.State]) calls the mapper once before anything is sent, so every acquisition pays for it. A mapper that joins
+// strings costs as much as a prefix: one allocation. The mapper is never called with an empty name, and never with a
+// key. If it returns an empty key, or a key over [WithMaxKeyLength], the error is [ErrInvalid]. In a Redis Cluster the
+// error is the same for a key whose braces put the lock and its channel into different slots. Names of 64 bytes have to
+// fit: New checks that with one name.
 func WithNameMapper(mapper func(name string) string) Option {
 	return func(c *config) error {
 		c.mapper = mapper
@@ -246,7 +245,7 @@ func WithNameMapper(mapper func(name string) string) Option {
 	}
 }
 
-// keyOf returns the Redis key of a name.
+// keyOf returns the Redis key of a name. For an empty name with a mapper it returns an empty key.
 func (c *config) keyOf(name string) string {
 	switch {
 	case c.mapper == nil:
@@ -297,14 +296,14 @@ func (c *config) checkMapper() error {
 // fixed number.
 type Acks int
 
-// The numbers that depend on the number of replicas. The largest number of replicas that the client has seen counts.
+// These values depend on the number of replicas: the largest number that the client has seen.
 const (
-	// AcksNone asks no replica. It is the default.
+	// AcksNone requires no acknowledgement. It is the default.
 	AcksNone Acks = Acks(wire.NoAcks)
-	// AcksMajority wants a majority of the servers that have the data, the master included:
-	// with 1 or 2 replicas 1, with 3 or 4 replicas 2.
+	// AcksMajority requires a majority of the servers that have the data, including the master: 1
+	// acknowledgement with 1 or 2 replicas, 2 with 3 or 4 replicas.
 	AcksMajority Acks = Acks(wire.MajorityAcks)
-	// AcksAll wants all replicas. If the master has none, no acknowledgement is needed.
+	// AcksAll requires all replicas. If the master has none, no acknowledgement is needed.
 	AcksAll Acks = Acks(wire.AllAcks)
 )
 
@@ -315,42 +314,41 @@ const maxAcks = 1000
 // renewal and [Hold.Leave], and every operation that changes the count of a semaphore or a latch. Default:
 // [AcksNone].
 //
-// Without it, a lock that the master granted is forgotten if the master dies before a replica has it, and another
-// client can take it from the new master. With it, Acquire succeeds only if so many replicas have the
-// lock. Otherwise it gives the lock back and fails with a [*ReplicationError], which matches [ErrUnavailable].
-// Only a renewal that so many replicas acknowledged extends the deadline of a hold. A renewal with fewer
-// acknowledgements counts as failed (Err of [Renewal]) and is tried again, and the hold is lost at its deadline.
-// A Refresh or a re-entry with fewer acknowledgements is a ReplicationError, too, and the hold continues
-// unchanged. An operation on a count with fewer is a ReplicationError and continues in the background until so
-// many replicas have it. Releases and forced releases wait for no replica: after a failover such a lock may be
-// there again, until its lease ends.
+// Without this option, a lock is forgotten if the master dies before a replica has received the lock, and another
+// client can take the lock from the new master. With this option, Acquire succeeds only if the required number of
+// replicas have the lock. Otherwise Acquire gives the lock back and fails with a [*ReplicationError], which matches
+// [ErrUnavailable]. A renewal with too few acknowledgements counts as failed (Err of [Renewal]): it does not extend the
+// deadline of the hold, and is tried again until the hold is lost at its deadline. A Refresh or a re-entry with too few
+// acknowledgements fails with a ReplicationError, too, and the hold continues unchanged. An operation on a count with
+// too few acknowledgements fails with a ReplicationError and continues in the background until enough replicas have it.
+// Releases and forced releases wait for no replica: after a failover a released lock may be held again, until its lease
+// ends.
 //
-// The guarantee: with [AcksAll] a hold survives the promotion of any replica that has acknowledged it and
-// has kept its data. With fewer acknowledgements it survives only if one of the replicas that acknowledged is
-// promoted. Sentinel chooses the replica that has received most, among those that it reaches and that have the
-// best replica-priority, so keep the priorities equal with AcksMajority. WAIT makes the window smaller and does
-// not close it. An acknowledgement is not a vote: Redis promotes without asking. A replica that restarts without
-// its data, and is promoted before it has synchronized again, knows nothing. A master that is cut off and not
-// dead can go on granting locks (set min-replicas-to-write there). Where two holders must not both write, use
-// the token of a [Client.FencedLock].
+// The guarantee: with [AcksAll] a hold survives the promotion of any replica that has acknowledged it and has kept its
+// data. With fewer acknowledgements it survives only if one of the replicas that acknowledged is promoted. Among the
+// replicas that Sentinel reaches and that have the best replica-priority, it promotes the replica that has received
+// most, so keep the priorities equal with AcksMajority. WAIT makes the window smaller but does not close it. An
+// acknowledgement is not a vote: Redis promotes a replica without asking the others. A replica that restarts without
+// its data, and is promoted before it has synchronized again, has no locks. A master that is cut off but not dead can
+// continue to grant locks (set min-replicas-to-write on it). Where two holders must not both write, use the token of a
+// [Client.FencedLock].
 //
-// The master reports how many replicas it has (INFO replication). The client asks once before the first
-// acquisition, and then at most once a second, together with a command that it sends anyway. With AcksAll and
-// AcksMajority a disconnected replica still counts: otherwise the promise would become weaker just when it
-// matters. So after a failover from a master with two replicas, AcksAll fails until the old master is back as a
-// replica. When a replica is removed for good, restart the clients, or use Acks(n). In a Cluster the number is
-// the number of the slot's master, also across its failovers. A client that starts while a replica is missing does not
-// count that replica; Acks(n) does not depend on this. If n is larger than the number of replicas, every acquisition
-// fails after timeout.
+// The master reports how many replicas it has (INFO replication). The client asks once before the first acquisition,
+// and then at most once a second, together with a command that it sends anyway. With AcksAll and AcksMajority a
+// disconnected replica still counts, because otherwise the guarantee would become weaker just when it matters. So after
+// a failover from a master with two replicas, AcksAll fails until the old master is back as a replica. When a replica
+// is removed for good, restart the clients, or use Acks(n). In a Cluster the replicas of the slot's master count, also
+// across failovers of that master. A client that starts while a replica is missing does not count that replica; Acks(n)
+// does not depend on this. If n is larger than the number of replicas, every acquisition fails after timeout.
 //
-// The cost: the same single round trip, plus the time of the replicas. A command has a separate connection,
-// beside the caller's pool, until it is acknowledged. There are at most half as many as redis.Options.PoolSize,
-// so set PoolSize for the acquisitions that are on their way at the same time. Within the client a lock is
-// neither passed on nor handed off to the next waiter: it is freed, and the waiter acquires it by its own
-// command. Redis has to allow the user WAIT and INFO, in a Cluster also ASKING.
+// The cost is the same single round trip, plus the time of the replicas. Each command has a separate connection, beside
+// the caller's pool, until it is acknowledged. The client opens at most PoolSize/2 such connections
+// (redis.Options.PoolSize), so choose a PoolSize that suffices for concurrent acquisitions. Within the client a lock is
+// neither passed on nor handed off to the next waiter: it is freed, and the waiter acquires it by its own command.
+// Redis has to allow the user WAIT and INFO, in a Cluster also ASKING.
 //
 // timeout is 1 ms to a tenth of [WithWatchdog], so that several renewals fit into a lease. An acquisition with a
-// shorter wait time waits no longer than that.
+// shorter wait time waits no longer than its wait time.
 func WithReplicaAcks(acks Acks, timeout time.Duration) Option {
 	return func(c *config) error {
 		c.replication = wire.Replication{Acks: wire.Acks(acks), Timeout: timeout}
