@@ -46,9 +46,9 @@ func (a forAdapters) LockOf(kind Kind, name string, permits int) (Lock, bool) {
 
 // Refusal returns the error with which an acquisition of any single lock would fail at once, as far as the client knows
 // that without asking Redis: [ErrInvalid]; [ErrClosed]; [ErrUnavailable] while Redis is known to be down; or
-// [ErrTooManyWaiters] if the call may wait. It returns nil if Acquire would get further. It is for callers that pay
-// to find the name of the lock, for instance in the body of a request. It reserves nothing: the answer may
-// differ a moment later. A caller that holds a lock of this or another client, which it may re-enter, is not
+// [ErrTooManyWaiters] if the call may wait. It returns nil if Acquire would get further. It is for callers for which
+// the name of the lock is expensive to find, for instance in the body of a request. Refusal reserves nothing: the
+// result may differ a moment later. A caller that holds a lock of this or another client, which it may re-enter, is not
 // refused because of the number of waiters.
 func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	c := a.client
@@ -70,10 +70,10 @@ func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	return nil
 }
 
-// FindThrough supports frameworks whose own context type is passed as a context.Context and does not lead to the context
-// of its request. The Value of such a context for key has to be the request: a value with a method Context()
-// context.Context, such as an *http.Request. If such a context carries no lock, an Acquire with it uses the
-// locks that the request carries at that time. A second call with the same key changes nothing.
+// FindThrough supports frameworks whose own context type does not lead to the context of its request. The Value of such
+// a context for key has to be the request: a value with a method Context() context.Context, such as an *http.Request.
+// If the framework's context carries no lock, Acquire uses the locks that the request carries at that time. A second
+// call with the same key changes nothing.
 //
 // [Held] and [MustHold] are not tied to a client and do not look there.
 func (a forAdapters) FindThrough(key any) {

@@ -16,14 +16,15 @@ import (
 // locked while others can. It is also the least time between two reports of a key that is not a lock.
 const backendQuiet = 10 * time.Second
 
-// availability reports whether locks can be acquired from Redis, by the outcomes of acquisitions. It changes no outcome:
-// the circuit breaker (package breaker) makes acquisitions fail fast.
+// availability derives from the outcomes of acquisitions whether Redis is available, and notifies the observers of
+// changes. It changes no outcome: the circuit breaker (package breaker) makes acquisitions fail fast.
 //
 //	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
 //
-// Both changes are reported, unless the outage began too soon after the last one. A key that is not a lock is not an
-// outage. Neither is a missing answer at the end of a short wait time: if no answer comes at all, the node counts as
-// silent after the backend timeout, and further acquisitions fail because of that.
+// Both changes are reported, unless the outage began within backendQuiet of the last reported one. A key that is not a
+// lock is not an outage. Neither is a missing answer at the end of a wait time that is shorter than the backend
+// timeout. If no answer comes at all, the node counts as silent after the backend timeout, and then further
+// acquisitions report the outage.
 type availability struct {
 	observers *observers
 	clientID  string
@@ -107,8 +108,8 @@ func (b *availability) notify(ctx context.Context, change BackendChange) {
 	}
 }
 
-// reportNotLock logs, at most every backendQuiet, that a key is not a lock. If there is an observer of acquisitions, it
-// logs nothing, because the observer gets that as the outcome of each acquisition.
+// reportNotLock logs, at most every backendQuiet, that a key is not a lock. If there is an observer of acquisitions,
+// reportNotLock logs nothing, because the observer receives the outcome of each acquisition.
 func (b *availability) reportNotLock(ctx context.Context, key string, cause error) {
 	if b.observers.acquireEnd.Observed() {
 		return

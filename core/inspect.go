@@ -47,15 +47,15 @@ func (l Lock) State(ctx context.Context) (State, error) {
 	return state, nil
 }
 
-// ForceRelease takes the lock from every holder that it has at that moment, like RLock.forceUnlock, and reports
-// whether it was held. To take it only from the holders that an operator has seen, use [Client.Evict], whose
-// comment describes how a holder is notified. It is for operators: the work that the lock guarded may still go on. For
-// a MultiLock or a Redlock it is [ErrInvalid].
+// ForceRelease takes the lock from all its present holders, like RLock.forceUnlock, and reports whether the lock was
+// held. To take the lock only from the holders that an operator has seen, use [Client.Evict], whose comment describes
+// how a holder is notified. ForceRelease is for operators, because the work under the lock may still go on. For a
+// MultiLock or a Redlock the error is [ErrInvalid].
 //
-// Only a lock is freed. If the key has another type, or is a hash that a plain lock cannot have, it stays, and the
-// error is [ErrUnavailable]. A holder is "<UUID>:<number>"; anything else is not a lock. That includes
-// Redisson's read-write lock, semaphores and latches. Redisson's fair, fenced and spin locks have the hash of a
-// plain lock and are freed, but only waiters of the kind of this Lock are notified.
+// ForceRelease deletes the key only if it is a lock of this kind. If the key has another type, or is a hash that a
+// plain lock cannot have, the key stays, and the error is [ErrUnavailable]. A holder is "<UUID>:<number>". Keys without
+// such holders stay, such as Redisson's read-write lock, semaphores and latches. Redisson's fair, fenced and spin locks
+// have the hash of a plain lock and are freed, but only waiters of the kind of this Lock are notified.
 func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	freed, key, err := ask(ctx, l, "ForceRelease", (*redisstore.Store).Force)
 	if err != nil {
@@ -94,7 +94,7 @@ func askWithin[T any](ctx context.Context, c *Client, key string, prepare func(n
 	return answer, publicError(err)
 }
 
-// admit returns the key of a single lock and admits a caller with an operation on it. The caller has to exit.
+// admit returns the key of a single lock and lets a caller enter the client (see callers). The caller has to exit.
 func (l Lock) admit() (key string, err error) {
 	if key, err = l.keyOf(l.name); err != nil {
 		return "", err
@@ -102,8 +102,8 @@ func (l Lock) admit() (key string, err error) {
 	return key, l.client.callers.enter()
 }
 
-// LockEntry describes a Redis key as a lock, whichever client created it: this one, another one or Redisson. It
-// is read from the master at one instant.
+// LockEntry describes a Redis key as a lock, whether this client, another client or Redisson created it. It is read
+// from the master at one instant.
 type LockEntry struct {
 	// Key is the Redis key.
 	Key string
@@ -112,14 +112,14 @@ type LockEntry struct {
 	// another key.
 	Exists bool
 
-	// Kind is the kind of lock, as far as the layout shows it. It is empty if the key is not a lock, or does not
-	// exist.
+	// Kind is the kind of lock, as far as the layout in Redis reveals the kind. It is empty if the key is not a lock,
+	// or does not exist.
 	//
-	// [KindReentrant] also stands for the spin lock, for a fair lock without waiters, and for the part of a
-	// Redlock on one server. [KindFenced] is a lock beside which there is a counter of fencing tokens.
-	// [KindRead] and [KindWrite] show which side of the read/write lock holds it. [KindSemaphore] is a semaphore
-	// of which permits are out. [KindPlainSemaphore] stands for every other number: a semaphore without holders,
-	// one whose permits are all free, a latch, or something that is not a lock at all.
+	// [KindReentrant] also stands for the spin lock, for a fair lock without waiters, and for the part of a Redlock on
+	// one server. [KindFenced] is a lock that also has a counter of fencing tokens. [KindRead] and [KindWrite] show
+	// whether readers or a writer hold the read/write lock. [KindSemaphore] is a semaphore with permits that are held.
+	// [KindPlainSemaphore] stands for every other number: a semaphore without holders, a semaphore whose permits are
+	// all free, a latch, or a number that is not a lock at all.
 	Kind Kind
 
 	// Holders are at most 50 of the holders; empty if the lock is free. HolderCount is the number of holders. For a
@@ -136,8 +136,7 @@ type LockEntry struct {
 	Waiters     []string
 	WaiterCount int
 
-	// Token is the fencing token that was drawn last; 0 if none ever was, or if the user has no right to its
-	// counter.
+	// Token is the last fencing token; 0 if the lock never had one, or if the user may not read the counter of tokens.
 	Token int64
 
 	// Available is the number of free permits, or the count of a latch.
@@ -159,8 +158,8 @@ type Holder struct {
 	TTL time.Duration
 }
 
-// ClientID returns the id of the client that has the lock, see [Client.ID]. It is empty if the field does not
-// contain an id, as in a semaphore.
+// ClientID returns the id of the client that has the lock, see [Client.ID]. It returns "" if the field does not contain
+// an id, as in a semaphore.
 func (h Holder) ClientID() string {
 	field := strings.TrimSuffix(h.Field, ":write")
 	if i := strings.LastIndexByte(field, ':'); i > 0 {
@@ -188,7 +187,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (LockEntry, error) {
 	return entryOf(&found), nil
 }
 
-// enterKey admits a caller with a query about a key. The caller has to exit.
+// enterKey lets a caller with a query about a key enter the client. The caller has to exit.
 func (c *Client) enterKey(ctx context.Context, key string) error {
 	if key == "" {
 		return invalidf("empty key")
@@ -199,7 +198,7 @@ func (c *Client) enterKey(ctx context.Context, key string) error {
 	return c.enterAny(ctx)
 }
 
-// enterAny admits a caller with a query about any lock. The caller has to exit.
+// enterAny lets a caller with a query about any lock enter the client. The caller has to exit.
 func (c *Client) enterAny(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {
 		return err
@@ -245,7 +244,8 @@ type LockQuery struct {
 	// Limit is the number of keys that Locks looks at for one page, whether they are locks or not. 0 means 1000.
 	Limit int
 
-	// Counts also lists keys of [KindPlainSemaphore]. By its layout any number is one.
+	// Counts also lists keys of [KindPlainSemaphore]. Every key with a number has this kind, even
+	// if the key is not a lock.
 	Counts bool
 }
 
@@ -270,12 +270,12 @@ const defaultLimit = 1000
 // not a lock by their layout, and keys that belong to a lock, such as queues and counters of tokens, whose
 // contents are in the entry of the lock.
 //
-// A lock that exists from the first page to the last is listed at least once. A lock that appears, ends or
-// changes its holder in between may be missing. A page has no key twice, but two pages may have the same key. In
-// a Cluster, Locks looks at one master after the other. If a master takes over for another, or restarts, Locks
-// looks at it from the beginning. It notices that by INFO; if the user of Redis may not use INFO, it notices
-// only a new address, so behind a Sentinel or after a restart locks may be missing. A lock whose slot moves to
-// another node in between may be missing.
+// A lock that exists from the first page to the last is listed at least once. A lock that appears, ends or changes its
+// holder in between may be missing. A page has no key twice, but two pages may have the same key. In a Cluster, Locks
+// looks at one master after the other. If a replica takes over for a master, or a master restarts, Locks scans that
+// master again from the beginning. Locks detects this by INFO. If the Redis user may not use INFO, Locks detects only a
+// new address, so behind a Sentinel or after a restart locks may be missing. A lock whose slot moves to another node in
+// between may be missing.
 //
 // Locks does not block Redis: SCAN looks at 100 keys at a time, and one pipeline asks for all keys that match. A
 // command costs Redis about a tenth of a millisecond; see [Client.Inspect] for locks with very many holders. The
@@ -312,27 +312,27 @@ func (c *Client) Locks(ctx context.Context, q LockQuery) (LockPage, error) {
 // evictAttempts is how often Evict looks again at a lock that has become a lock of another kind.
 const evictAttempts = 3
 
-// Evict takes a lock, of whatever kind and by its Redis key, from the holders with these fields: for instance
-// those that an operator has seen by [Client.Inspect]. Other holders keep it, such as a reader that came later.
-// When the last holder has lost the lock, the lock is free, and Evict notifies the waiters.
+// Evict takes a lock of any kind from the holders with the given fields: for instance the holders that an operator has
+// seen by [Client.Inspect]. key is the Redis key. Other holders keep the lock, such as a reader that came later. When
+// the last holder has lost the lock, the lock is free, and Evict notifies the waiters.
 //
-// The Holders of the entry are those that have lost the lock. HolderCount is how many held it in the instant
-// before, so the difference still holds it. Of a holder that is not among the first 50, only the field is known.
-// If none of the fields holds the lock, Evict does nothing: the error is [ErrNotHeld], and the entry shows the
-// lock as it is.
+// In the returned entry, Holders are the holders that have lost the lock, and HolderCount is the number of holders
+// immediately before. So HolderCount less len(Holders) holders still have the lock. Of a holder that is not among the
+// first 50, only the field is known. If none of the fields holds the lock, Evict does nothing: the error is
+// [ErrNotHeld], and the entry shows the lock as it is.
 //
-// A field may stand for several holders, one after the other: callers of one client that pass the lock on in
-// memory ([Hold.Field]). The holder that has the lock when the command is executed loses it, even if the
-// operator has seen an earlier one. Earlier holders have released, and are not notified.
+// Callers of one client that pass the lock on in memory have one field, one after the other ([Hold.Field]). The caller
+// that has the lock when the command is executed loses it, even if the operator has seen an earlier caller. Earlier
+// callers have released the lock, and are not notified.
 //
-// A holder of this client finds out at once. Another one finds out at its next renewal or, if its lease is
-// fixed, when it releases, re-enters or refreshes. Evict is for operators: the work that the lock guarded may
-// still go on.
+// A holder of this client learns of the loss at once. A holder of another client learns of it at its next renewal or,
+// if its lease is fixed, when it releases, re-enters or refreshes. Evict is for operators, because the work under the
+// lock may still go on.
 //
-// The error matches [ErrUnavailable], also if the key changes its kind again and again, or [ErrClosed]. It
-// matches [ErrInvalid] if the lock is held and no field is given, if a field cannot belong to a holder, or if
-// the key is not a lock or is a number: a plain semaphore and a latch have no holders; their methods give
-// permits back or open the latch. In these cases nothing is done, and the entry shows the lock as it is. After
+// The error matches [ErrUnavailable], also if the key changes its kind again and again, or [ErrClosed]. It matches
+// [ErrInvalid] if the lock is held and no field is given, if a field cannot belong to a holder, or if the key is not a
+// lock. It also matches ErrInvalid for a plain semaphore and a latch, which have no holders: use their methods to give
+// permits back or to open the latch. After ErrInvalid nothing has changed, and the entry shows the lock as it is. After
 // ErrUnavailable the lock may or may not have been taken away.
 func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockEntry, error) {
 	if err := checkHolders(fields); err != nil {

@@ -11,8 +11,8 @@ import (
 //
 //	open ── beginClose ──▶ closing ── endWork ──▶ closed
 //
-// While the client is open, callers enter and spawn starts work. Once it is closing, waiting callers leave and new
-// callers are refused. Work continues until endWork, because releases need it. A closed client runs no work.
+// While the client is open, callers enter it and spawn starts work. Once the client is closing, waiting callers leave
+// and new callers are refused. Work continues until endWork, because releases need it. A closed client runs no work.
 type lifetime struct {
 	callers callers
 	service context.Context //nolint:containedctx // canceled by beginClose
@@ -68,18 +68,18 @@ func (l *lifetime) endWork() {
 	l.workers.Wait()
 }
 
-// callers counts the callers inside the client, so that Close can wait for them. It is one atomic counter because every
-// acquisition uses it.
+// callers counts the callers inside the client: goroutines that have entered a method and not exited. Close waits for
+// them. The count is one atomic because every acquisition uses it.
 type callers struct {
 	n       atomic.Int64
 	once    sync.Once
 	drained chan struct{} // closed when callers are refused and the last one has left
 }
 
-// refused is added to the count when no more callers are admitted.
+// refused is added to the count when no more callers may enter.
 const refused = math.MinInt64 / 2
 
-// enter admits a caller, or returns ErrClosed if callers are refused.
+// enter counts a caller, or returns ErrClosed if callers are refused.
 func (c *callers) enter() error {
 	if c.n.Add(1) < 0 {
 		c.exit()
@@ -95,7 +95,7 @@ func (c *callers) exit() {
 	}
 }
 
-// refuse stops the admission of callers and returns a channel that is closed when the last caller has left. It must be
+// refuse makes enter refuse callers and returns a channel that is closed when the last caller has left. It must be
 // called only once.
 func (c *callers) refuse() <-chan struct{} {
 	if c.n.Add(refused) == refused {

@@ -70,13 +70,13 @@ type HoldInfo struct {
 	Acquired  time.Time
 }
 
-// HoldResult describes how a hold ended.
+// HoldResult describes how a hold ended. A hold is lost if it ended before the caller released it.
 type HoldResult struct {
 	HoldInfo
 	Held      time.Duration
 	Remaining time.Duration // rest of the lease when the end began; 0 when lost, and when the client was closed before
-	Lost      bool          // the lock had ended under its holder
-	Left      bool          // the key stays until it expires: [Hold.Leave], or the client was closed under the hold
+	Lost      bool          // the lock was lost before the release
+	Left      bool          // the key stays until it expires: [Hold.Leave], or the client was closed before the release
 	Moved     bool          // ended by [Hold.Handover]; another hold of the same lock continues
 	HandedOff bool          // the release gave the lock to a waiter of this client: handed it off by a script, or passed it on in memory
 	Err       error         // the error that Release returned
@@ -96,11 +96,11 @@ type Renewal struct {
 	Late time.Duration // how much later than planned; 0 when in time
 }
 
-// Loss describes a hold that ended under its holder. The cause says whether the lock is lost: after [ErrClosed]
-// no client renews the lock, but it stays until its lease has expired.
+// Loss describes a hold that ended before the caller released it. The cause shows whether the lock is lost: after
+// [ErrClosed] no client renews the lock, but the lock stays in Redis until its lease has expired.
 type Loss struct {
 	HoldInfo
-	Cause error // matches [ErrLost], or [ErrClosed] when the client was closed under the hold
+	Cause error // matches [ErrLost], or [ErrClosed] when the client was closed before the release
 }
 
 // BackendChange reports that locks can no longer be acquired from Redis, or that they can again.
@@ -111,16 +111,17 @@ type BackendChange struct {
 	Lasted    time.Duration // how long the outage lasted; 0 when one begins
 }
 
-// Observer contains functions that a client calls; see [WithObserver]. Functions may be nil. A client calls the others
-// synchronously and from many goroutines at once, functions of several observers in the order in which they were given.
-// They must not block. A panic in a function does not affect the others. The first panic of each function is logged to
-// [slog.Default]. If AcquireStart, Contention, AcquireEnd or HoldStart ends its goroutine, as t.FailNow does, no hold
-// remains.
+// Observer contains functions that a client calls; see [WithObserver]. Functions may be nil. A client calls the
+// functions synchronously and from many goroutines at once, and calls several observers in the order in which they were
+// given. The functions must not block. A panic in a function does not affect the others. The first panic of each
+// function is logged to [slog.Default]. If AcquireStart, Contention, AcquireEnd or HoldStart ends its goroutine, as
+// t.FailNow does, no hold remains.
 type Observer struct {
-	// Client is called with a new client. At its end [Client.Close] calls closed, unless it is nil.
+	// Client is called with a new client. [Client.Close] calls closed at its end, unless closed is
+	// nil.
 	Client func(c *Client) (closed func())
 
-	// AcquireStart is called before an acquisition starts. The acquisition continues with the context that it
+	// AcquireStart is called before an acquisition starts. The acquisition continues with the context that AcquireStart
 	// returns, so that spans nest.
 	AcquireStart func(ctx context.Context, a Acquisition) context.Context
 
@@ -130,8 +131,8 @@ type Observer struct {
 	// AcquireEnd is called when an acquisition has ended, with the context that AcquireStart returned.
 	AcquireEnd func(ctx context.Context, r AcquireResult)
 
-	// HoldStart is called when a hold begins. ctx is the caller's context given to Acquire, not the context of
-	// the acquisition. The context that it returns becomes the parent of the hold's context.
+	// HoldStart is called when a hold begins. ctx is the context that the caller passed to Acquire, not the context of
+	// the acquisition. The context that HoldStart returns becomes the parent of the hold's context.
 	HoldStart func(ctx context.Context, h HoldInfo) context.Context
 
 	// HoldEnd is called when a hold has ended: released, left, or moved by [Hold.Handover]. A moved hold
@@ -142,21 +143,20 @@ type Observer struct {
 	// Renewal is called for every renewal of a watchdog lease.
 	Renewal func(ctx context.Context, r Renewal)
 
-	// Loss is called once per hold that was lost, or left to its lease by [Client.Close]. The hold's context has
-	// ended before, so a handler that reacts to that may already release the hold: HoldEnd can come first, or at
-	// the same time.
+	// Loss is called once per hold that was lost, or left to its lease by [Client.Close]. The context of the hold ends
+	// before Loss is called, so a handler may already release the hold. HoldEnd can therefore be called before Loss, or
+	// at the same time.
 	Loss func(ctx context.Context, l Loss)
 
 	// Leak is called when a hold was garbage-collected without a Release, also if the hold was lost before. A
 	// hold with a fixed lease is not checked until the lease has expired.
 	Leak func(ctx context.Context, h HoldInfo)
 
-	// Backend is called when an acquisition finds that Redis has become unavailable, and when the first
-	// acquisition succeeds after that. A key that is not a lock does not count as an outage. Neither does a
-	// missing answer at the end of a wait time that is shorter than the backend timeout. Each such acquisition
-	// ends with [OutcomeBackend]. An outage that begins within 10 s after another one began is not reported.
-	// Without a function of this kind both changes are written to [slog.Default]. ctx is the context of the
-	// acquisition.
+	// Backend is called when an acquisition finds that Redis has become unavailable, and when the first acquisition
+	// succeeds after that. A key that is not a lock does not count as an outage. Neither does a missing answer at the
+	// end of a wait time that is shorter than the backend timeout. In both cases the acquisition ends with
+	// [OutcomeBackend]. An outage that begins within 10 s after another one began is not reported. If no observer has a
+	// function Backend, both changes are written to [slog.Default]. ctx is the context of the acquisition.
 	Backend func(ctx context.Context, b BackendChange)
 
 	// Rules observes the rules of the adapters over the client and the reloads of their rule files. It is an
@@ -164,8 +164,8 @@ type Observer struct {
 	Rules interface{ ObservesRules() }
 }
 
-// observers contains the functions of the observers given to WithObserver, by kind. An empty list costs one length
-// check.
+// observers contains the functions of the observers given to WithObserver, one list for each event. An empty list costs
+// one length check.
 type observers struct {
 	given        []*Observer // in order
 	panics       *notify.Panics
@@ -223,7 +223,8 @@ func (o *observers) observeHoldStart(ctx context.Context, h HoldInfo) context.Co
 	return ctx
 }
 
-// keepContext guards against an observer that returns nil.
+// keepContext returns the context that an observer returned, or the old context if the observer
+// returned nil.
 func keepContext(old, returned context.Context) context.Context {
 	if returned == nil {
 		return old

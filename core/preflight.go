@@ -25,8 +25,8 @@ type PreflightReport struct {
 	Servers []string
 
 	// Rights are the rules of ACL SETUSER that suffice for the kinds of the preflight. With a
-	// [WithNameMapper] they allow all keys, because no prefix describes its keys. For a new
-	// user of Redis 6.2, which has all channels, write resetchannels in front.
+	// [WithNameMapper] they allow all keys, because no prefix describes the keys of a mapper. Redis
+	// 6.2 allows a new user all channels: write resetchannels in front of the rules.
 	Rights string
 
 	// Checks are the steps that were tried, in order, for each kind of lock.
@@ -47,8 +47,8 @@ type PreflightCheck struct {
 	// Unseen reports that the step could not be tried, for the reason in Err.
 	Unseen bool
 
-	// Advice is the change to make, such as a line of ACL or of redis.conf. A step that works may have
-	// an Advice if its result is most likely not intended. May be empty.
+	// Advice is the change to make, such as a line of ACL or of redis.conf. It may be empty. A step that works has an
+	// Advice if its result is most likely not intended.
 	Advice string
 }
 
@@ -95,20 +95,20 @@ func (c *PreflightCheck) title() string {
 	return string(c.Kind) + ": " + c.Name
 }
 
-// Preflight tries with probe locks, whose names begin with "interlock_preflight:", all that the
-// given kinds of lock need from this Redis: an acquisition, which keeps another client out, a
-// re-entry, a renewal, a hand-off to a waiter of the same client, a message to a waiter of
-// another one, and the release. Without kinds it tries [KindReentrant]. For that kind it also takes a
-// MultiLock over several slots, which detects a proxy that sends a script to the server of its first
-// key: MultiLocks and lists of keys do not exclude others there. It asks the masters for their
-// role and their maxmemory-policy, and includes the warnings of [Client.Wire]. Probe keys are deleted at the end. If
-// that fails, they expire within seconds, except for plain semaphores and latches: the report contains the
-// command that deletes those.
+// Preflight tries everything that the given kinds of lock need from this Redis, with probe locks whose names begin with
+// "interlock_preflight:". It tries an acquisition, which has to keep another client out, a re-entry, a renewal, a
+// hand-off to a waiter of the same client, a message to a waiter of another client, and the release. Without kinds it
+// tries [KindReentrant]. For KindReentrant it also takes a MultiLock over several slots, to detect a proxy that sends a
+// script to the server of its first key: behind such a proxy MultiLocks and lists of keys do not exclude others.
+// Preflight asks the masters for their role and their maxmemory-policy, and includes the warnings of [Client.Wire].
+// Probe keys are deleted at the end. If that fails, they expire within seconds, except for plain semaphores and
+// latches: the report contains the command that deletes those.
 //
-// It is for a deployment test, a start-up that may take seconds, and `interlock doctor`: it takes
-// 2 s or more, because it waits for a renewal, and about a hundred commands for each kind.
-// Observers do not see the probes. The report contains all findings, even that Redis does not
-// answer. The error is [ErrInvalid] for a kind that no single client has, or [ErrClosed].
+// Use Preflight in a deployment test, or in a start-up that may take seconds; `interlock doctor`
+// uses it too. It takes 2 s or more, because it waits for a renewal, and sends about a hundred
+// commands for each kind. Observers do not see the probes. The report contains all findings,
+// including that Redis does not answer. The error is [ErrInvalid] for a kind that no single client
+// has, or [ErrClosed].
 func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport, error) {
 	if len(kinds) == 0 {
 		kinds = []Kind{KindReentrant}
@@ -177,8 +177,8 @@ func (p *preflight) add(check PreflightCheck) {
 	p.report.Checks = append(p.report.Checks, check)
 }
 
-// checkPrefix advises a separator for a prefix that ends in a letter or a digit. Such a prefix works,
-// but keys of two prefixes may be the same: "shop" + "s:42" is "shops:" + "42".
+// checkPrefix advises a separator for a prefix that ends in a letter or a digit. A prefix without a
+// separator works, but keys of two prefixes may be the same: "shop" + "s:42" is "shops:" + "42".
 func (p *preflight) checkPrefix(prefix string) {
 	last, _ := utf8.DecodeLastRuneInString(prefix)
 	if prefix == "" || !unicode.IsLetter(last) && !unicode.IsDigit(last) {
@@ -329,8 +329,7 @@ func (p *probe) forget(ctx context.Context, name string) (removal string, err er
 // lock returns a lock of the kind on the probed client.
 func (p *probe) lock(name string) Lock { return Lock{client: p.client, kind: p.Kind, name: name} }
 
-// newClient returns a client with the configuration of the probed client, but without its observers: they
-// do not see probes.
+// newClient returns a client with the configuration of the probed client, but without its observers.
 func (p *probe) newClient() *Client {
 	cfg := p.client.cfg
 	cfg.watchdog = min(cfg.watchdog, preflightLease)

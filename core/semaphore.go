@@ -24,23 +24,23 @@ type Semaphore struct{ Lock }
 // RPermitExpirableSemaphore. The permit of a process that has died comes back when its lease expires.
 //
 // permits is the number of permits in all. An acquisition that finds another number changes it to permits. If processes
-// are configured differently, for instance during a rollout, the number of the last acquisition counts. Then more
-// permits than that may be out; they come back one by one. With 0 the number stays as others set it, by
-// [Semaphore.TrySetPermits] or from Java. Before that no acquisition succeeds; the [*NotAcquiredError] contains the
-// reason.
+// are configured differently, for instance during a rollout, the number of the last acquisition counts. Then holders
+// may have more permits than that number; the excess ends as holders release. With 0 the number stays as it was set by
+// [Semaphore.TrySetPermits] or from Java. Until it is set, no acquisition succeeds; the [*NotAcquiredError] contains
+// the reason.
 //
-// Callers of one client get permits in the order in which they came. While there are permits, up to eight of
-// them ask Redis at the same time. A caller that is refused may be overtaken by callers after it, until it is the first
-// in the queue. The field of a hold is its permit id: 32 hex digits, in the form of Redisson. Leases expire by
-// the clock of the server. [Lock.State] shows the lease that ends first. [Lock.ForceRelease] gives all permits back;
-// their number stays.
+// Callers of one client get permits in the order in which they came. While permits are free, up to eight callers ask
+// Redis at the same time. Later callers may overtake a caller that is refused, until that caller is the first in the
+// queue. The field of a hold is its permit id: 32 hex digits, in the form of Redisson. Leases expire by the clock of
+// the server. [Lock.State] shows the lease that ends first. [Lock.ForceRelease] gives all permits back; their number
+// stays.
 func (c *Client) Semaphore(name string, permits int) Semaphore {
 	return Semaphore{Lock{client: c, kind: c.kinds.PermitSemaphore, name: name, demand: strconv.Itoa(permits)}}
 }
 
-// Held reports whether ctx carries a permit that was acquired through the same client. A caller that needs one
-// permit for all of its work calls Held before it acquires, because a second permit may never come while the first
-// one is out. Like [Held] it finds no permit that was released, lost or handed over.
+// Held reports whether ctx carries a permit that was acquired through the same client. A caller that needs one permit
+// for all of its work calls Held before it acquires, because it may wait forever for a second permit while it holds the
+// first one. Like the function [Held], the method ignores permits that were released, lost or handed over.
 func (s Semaphore) Held(ctx context.Context) bool {
 	key, err := s.keyOf(s.name)
 	if err != nil {
@@ -50,13 +50,13 @@ func (s Semaphore) Held(ctx context.Context) bool {
 	return o != nil && o.Kind() == s.kind
 }
 
-// TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether it did. It is
-// for a semaphore created with 0; for one with a fixed number it returns [ErrInvalid].
+// TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether it did. It is for a
+// semaphore created with 0; for a semaphore with a fixed number it returns [ErrInvalid].
 //
 // Like every operation that changes a number, it is sent even if ctx is done, and is executed once, however often it is
-// sent. After [ErrUnavailable] it goes on in the background, for at most ten minutes and until the client is closed,
-// unless Redis refuses it for a reason that does not pass by itself. The error message says whether it goes on or was
-// not executed.
+// sent. After [ErrUnavailable] the operation continues in the background until it is executed, for ten minutes, or
+// until the client is closed. It does not continue if Redis refuses it for a reason that does not pass by itself. The
+// error message says whether the operation continues or was not executed.
 func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
 	if err := s.checkManual("TrySetPermits", permits); err != nil {
 		return false, err
@@ -73,8 +73,8 @@ func (s Semaphore) checkManual(method string, n int) error {
 		method, n, s.name, s.demand, s.demand, s.name)
 }
 
-// SetPermits sets the number of permits in all, including permits that are out. It is for a semaphore created with
-// 0; for one with a fixed number it returns [ErrInvalid].
+// SetPermits sets the number of permits in all, including permits that are held. It is for a semaphore created with 0;
+// for a semaphore with a fixed number it returns [ErrInvalid].
 func (s Semaphore) SetPermits(ctx context.Context, permits int) error {
 	if err := s.checkManual("SetPermits", permits); err != nil {
 		return err
@@ -99,14 +99,14 @@ func (s Semaphore) AddPermits(ctx context.Context, n int) error {
 	return count{s.Lock}.change(ctx, "add", "AddPermits", n)
 }
 
-// ReleasePermit gives a permit back by its id, whichever client holds it. It is Redisson's release(permitId). It
-// is for permits that come from elsewhere, such as a Java service, and for operators. A caller that has a [Hold]
-// releases the hold instead. A holder in Go finds the loss at its next renewal or, if its lease is fixed,
-// when it releases or refreshes; a holder in Java when it releases.
+// ReleasePermit gives a permit back by its id, whichever client holds it. It is Redisson's release(permitId). It is for
+// permits that come from elsewhere, such as a Java service, and for operators. A caller that has a [Hold] releases the
+// hold instead. A holder in Go learns of the loss at its next renewal or, if its lease is fixed, when it releases or
+// refreshes. A holder in Java learns of it when it releases.
 //
-// [ErrNotHeld] means that no such permit is out, or that its lease had expired; in that case it was given back if it
-// had not been before. [ErrInvalid] means that id is not 32 hex digits. The operation goes on like
-// [Semaphore.TrySetPermits], is executed once, and costs a round trip.
+// [ErrNotHeld] means that no client holds the permit. If the lease of the permit had expired, ReleasePermit gives the
+// permit back and also returns ErrNotHeld. [ErrInvalid] means that id is not 32 hex digits. The operation is executed
+// once, costs a round trip, and continues in the background like [Semaphore.TrySetPermits].
 func (s Semaphore) ReleasePermit(ctx context.Context, id string) error {
 	permit, err := permitID(id)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s Semaphore) Available(ctx context.Context) (int, error) {
 	return counts.Left, err
 }
 
-// Acquired returns how many permits are out. It asks the master.
+// Acquired returns how many permits are held. It asks the master.
 func (s Semaphore) Acquired(ctx context.Context) (int, error) {
 	counts, err := count{s.Lock}.counts(ctx)
 	return counts.Acquired, err
@@ -160,9 +160,8 @@ func (c *Client) PlainSemaphore(name string) PlainSemaphore {
 }
 
 // Acquire takes n permits at once. It waits as set by [WaitTime]. Callers of one client get permits in the order in
-// which they came, like callers of a [Client.Semaphore], even a caller that wants many: once the first caller is
-// refused, no caller behind it asks. It returns the same errors as [Lock.Acquire]. After an error no permit is taken, or
-// the permits are given back as soon as Redis answers.
+// which they came, whatever n is: once the first caller is refused, no later caller asks. It returns the same errors as
+// [Lock.Acquire]. After an error no permit is taken, or the permits are given back as soon as Redis answers.
 func (s PlainSemaphore) Acquire(ctx context.Context, n int, opts ...AcquireOption) error {
 	if err := checkCount("Acquire", n, 1); err != nil {
 		return err
@@ -177,9 +176,9 @@ func (s PlainSemaphore) take(ctx context.Context, what string, n int, opts ...Ac
 	return err
 }
 
-// Release gives n permits back. It is sent even if ctx is done, and goes on after [ErrUnavailable], like
-// [Semaphore.TrySetPermits]: do not repeat it unless the error says that it was not executed. [ErrInvalid] means
-// that there would be more than 2147483647 permits, which Redisson cannot read; nothing was changed.
+// Release gives n permits back. It is sent even if ctx is done, and continues after [ErrUnavailable], like
+// [Semaphore.TrySetPermits]: do not repeat it unless the error says that it was not executed. [ErrInvalid] means that
+// there would be more than 2147483647 permits, which Redisson cannot read; nothing was changed.
 func (s PlainSemaphore) Release(ctx context.Context, n int) error {
 	if err := checkCount("Release", n, 1); err != nil {
 		return err
@@ -237,7 +236,7 @@ func (c count) operate(ctx context.Context, what string, n int) (changed bool, e
 	return c.execute(ctx, key, what, n)
 }
 
-// execute is like operate, but for a caller that was admitted.
+// execute is like operate, but for a caller that has entered the client.
 func (c count) execute(ctx context.Context, key, what string, n int) (changed bool, err error) {
 	if err := c.checkKind(key); err != nil {
 		return false, err
@@ -287,15 +286,15 @@ func checkCount(what string, n, least int) error {
 // zero value cannot be used.
 type CountDownLatch struct{ count }
 
-// CountDownLatch returns a latch. It shares its layout in Redis with Redisson's RCountDownLatch. It is open while it
-// has no count. Operations are kept beside it, as for a [Client.PlainSemaphore]. In a
-// Cluster a name with braces is [ErrInvalid], because Redisson's channel would be in another slot.
+// CountDownLatch returns a latch. It shares its layout in Redis with Redisson's RCountDownLatch. A latch without a
+// count is open. A second key lists the last operations, as for a [Client.PlainSemaphore]. In a Cluster a name with
+// braces is [ErrInvalid], because Redisson's channel would be in another slot.
 func (c *Client) CountDownLatch(name string) CountDownLatch {
 	return CountDownLatch{count{Lock{client: c, kind: c.kinds.Latch, name: name}}}
 }
 
-// TrySetCount closes a latch that is open, and reports whether it did. n is how often it has to be counted down.
-// The operation goes on like [Semaphore.TrySetPermits].
+// TrySetCount closes a latch that is open, and reports whether it did. n is the count from which CountDown counts down.
+// The operation continues in the background like [Semaphore.TrySetPermits].
 func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 	if err := checkCount("TrySetCount", n, 1); err != nil {
 		return false, err
@@ -303,8 +302,8 @@ func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 	return l.operate(ctx, "begin", n)
 }
 
-// CountDown counts down by one. At zero the latch opens. If the latch is open, CountDown changes nothing. It
-// is sent even if ctx is done, and goes on after [ErrUnavailable], like [Semaphore.TrySetPermits]: do not repeat it unless
+// CountDown counts down by one. At zero the latch opens. If the latch is open, CountDown changes nothing. It is sent
+// even if ctx is done, and continues after [ErrUnavailable], like [Semaphore.TrySetPermits]: do not repeat it unless
 // the error says that it was not executed.
 func (l CountDownLatch) CountDown(ctx context.Context) error {
 	_, err := l.operate(ctx, "down", 1)

@@ -25,8 +25,8 @@ const (
 // Wire describes the settings in which the programs that share the locks of a Redis have to agree: see [Client.Wire].
 // String describes the configuration that Redisson needs. Warnings lists the findings that do not fit.
 type Wire struct {
-	// Topology is the topology of the client: "single server", "Sentinel" or "Cluster". A client for a single
-	// server is not a Cluster's, even if the server is.
+	// Topology is the topology for which the client is configured: "single server", "Sentinel" or "Cluster". It is
+	// "single server" even if that server belongs to a Cluster.
 	Topology string
 
 	// Database is the number of the database; 0 in a Cluster.
@@ -45,8 +45,8 @@ type Wire struct {
 	Prefix string
 	Mapped bool
 
-	// Warnings describe signs that another program is configured differently, and the change to make. They contain
-	// channels, and so keys, and servers: they are for the log of the program.
+	// Warnings describe signs that another program is configured differently, and the change to make. They are for the
+	// log of the program, because they contain channels (and so keys) and servers.
 	Warnings []string
 }
 
@@ -55,11 +55,11 @@ type Wire struct {
 // Programs whose modes differ still exclude each other, but a waiter sleeps until the end of the lease although the lock
 // was released long before.
 //
-// Call it once when a program starts, or in a command or a test of the deployment, and log the result. It costs
-// a few round trips and, in a Cluster, connections to all nodes, so for a readiness probe use [Client.Ready].
-// Programs subscribe to channels only while they wait: a warning proves that a program uses the wrong
-// mode, but the absence of warnings does not prove that none does, and Wire sees more after all programs have started.
-// Redis cannot report which database and which names the others use.
+// Call it once when a program starts, or in a command or a test of the deployment, and log the result. It costs a few
+// round trips and, in a Cluster, connections to all nodes, so for a readiness probe use [Client.Ready]. Programs
+// subscribe to channels only while they wait. So a warning proves that a program uses the wrong mode, but the absence
+// of warnings proves nothing, and Wire finds more after all programs have started. Redis cannot report which database
+// and which names other programs use.
 //
 // The error matches [ErrUnavailable] or [ErrClosed]. A server that does not answer the query, because it is
 // silent for four backend timeouts or because the user has no right to it, causes a warning.
