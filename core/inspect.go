@@ -52,10 +52,10 @@ func (l Lock) State(ctx context.Context) (State, error) {
 // how a holder is notified. ForceRelease is for operators, because the work under the lock may still go on. For a
 // MultiLock or a Redlock the error is [ErrInvalid].
 //
-// ForceRelease deletes the key only if it is a lock of this kind. If the key has another type, or is a hash that a
-// plain lock cannot have, the key stays, and the error is [ErrUnavailable]. A holder is "<UUID>:<number>". Keys without
-// such holders stay, such as Redisson's read-write lock, semaphores and latches. Redisson's fair, fenced and spin locks
-// have the hash of a plain lock and are freed, but only waiters of the kind of this Lock are notified.
+// ForceRelease deletes the key only if it is a lock. If the key has another type, or is a hash that a plain lock cannot
+// have, the key stays, and the error is [ErrUnavailable]. A holder is "<UUID>:<number>". Keys without such holders
+// stay, such as Redisson's read-write lock, semaphores and latches. Redisson's fair, fenced and spin locks have the
+// hash of a plain lock and are freed, but only waiters of the kind of this Lock are notified.
 func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	freed, key, err := ask(ctx, l, "ForceRelease", (*redisstore.Store).Force)
 	if err != nil {

@@ -70,7 +70,7 @@ type HoldInfo struct {
 	Acquired  time.Time
 }
 
-// HoldResult describes how a hold ended. A hold is lost if it ended before the caller released it.
+// HoldResult describes how a hold ended.
 type HoldResult struct {
 	HoldInfo
 	Held      time.Duration

@@ -20,14 +20,14 @@ type Acquisition struct {
 	first attempt
 }
 
-// Reusable reports whether the memory of the acquisition can be used again. This is so if it acquired one key without
-// waiting, because then no other goroutine refers to it.
+// Reusable reports whether the memory of the acquisition can be used again. If the acquisition acquired one key without
+// waiting, no other goroutine refers to the memory.
 func (a *Acquisition) Reusable() bool {
 	return len(a.Wish.Keys) == 1 && !a.Report.Contended && a.first.first.Reusable()
 }
 
 // Acquire acquires all keys or none. For a kind of lock without holders, such as a latch, it returns no holders. If ctx
-// carries a lock of one of the keys that is lost, Acquire returns that loss instead of its error.
+// carries a lost lock of one of the keys, Acquire returns that loss instead of any other error.
 func (a *Acquisition) Acquire(ctx context.Context) ([]*holding.Holder, error) {
 	holders, err := a.take(ctx)
 	if err != nil {
@@ -81,8 +81,8 @@ func (a *Acquisition) reenter(ctx context.Context, o *holding.Holder) ([]*holdin
 	return o.AsSlice(), nil
 }
 
-// awaitCluster waits until a Cluster has answered for the first time, which may take a while. It returns the time after
-// that. Without a Cluster, or if the Cluster has answered before, it returns the start of the acquisition.
+// awaitCluster waits until a Cluster has answered for the first time, which may take a while, and returns the time of
+// the answer. Without a Cluster, or if the Cluster has answered before, it returns the start of the acquisition.
 func (a *Acquisition) awaitCluster(ctx context.Context) (now time.Time, err error) {
 	in, start := a.Acquirer, a.Report.Start
 	if in.Redis.Reached() {

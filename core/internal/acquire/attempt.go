@@ -130,8 +130,8 @@ const (
 	errNoPermits  = failure.Text("it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one")
 )
 
-// attempt returns an attempt at one key. now is the present time. The first attempt of an acquisition passes the start of
-// its report.
+// attempt returns an attempt at one key. now is the present time; for the first attempt of an acquisition it is the
+// start of the report.
 func (in *Acquirer) attempt(key string, w *Wish, report *Report, now time.Time) attempt {
 	a := attempt{in: in, key: key, wish: w, manner: mannerOf(w.Kind), start: report.Start, now: now, report: report}
 	if !w.Forever {
@@ -297,8 +297,8 @@ func (a *attempt) handleRefusal(ctx context.Context) error {
 	return nil
 }
 
-// plan chooses the next state of a waiter that did not get the lock. The state is preparing if BeforeWait is due, queued
-// after a refusal, and otherwise resting.
+// plan chooses the next state of a waiter that did not get the lock: preparing if BeforeWait is due, queued after a
+// refusal, and otherwise resting.
 func (a *attempt) plan(ctx context.Context) error {
 	if a.wish.BeforeWait != nil && a.patience.end.IsZero() { // a waiter that holds other keys waits only briefly
 		a.recordQueued(a.todo.BlockedBy)
@@ -353,9 +353,9 @@ func (a *attempt) sleep(ctx context.Context) error {
 	return nil
 }
 
-// sleepTime returns the longest sleep of a waiter. The manner of its kind determines it, but the waiter does not sleep
-// beyond the end of its wait. The head also wakes when the lease in the last refusal expires. If several holders have the
-// lock, such as the permits of a semaphore, that is the lease that expires first.
+// sleepTime returns the longest sleep of a waiter. The manner of the kind determines the sleep, but the waiter does not
+// sleep beyond the end of its wait. The head of the queue also wakes when the lease in the last refusal expires. If
+// several holders have the lock, as with a semaphore, the refusal contains the lease that expires first.
 func (a *attempt) sleepTime() time.Duration {
 	d := a.manner.sleep(a, a.todo)
 	if r := &a.refusal; a.todo.Head && r.Refusal != nil && r.TTL >= 0 {
@@ -502,8 +502,8 @@ func (a *attempt) timedOut() bool { return !a.until.IsZero() && !a.now.Before(a.
 // cutShort reports whether the wait time has ended before the usual time limit of the last command.
 func (a *attempt) cutShort() bool { return a.cut && a.timedOut() }
 
-// knownTaken reports whether this client knows that another holder had the lock while this attempt waited. It knows that
-// from a refusal, of this attempt or of another waiter, or from a holder of this client.
+// knownTaken reports whether this client knows that another holder had the lock while this attempt waited: from a
+// refusal of this attempt or of another waiter, or because a holder of this client had the lock.
 func (a *attempt) knownTaken() bool {
 	if a.refusal.Refusal != nil {
 		return true
@@ -539,8 +539,8 @@ func (a *attempt) waitFor(index int) {
 	a.key = keys[0]
 }
 
-// recordQueued records that another caller of this client holds the lock or waits before this caller. field is the field
-// of its holder, if known.
+// recordQueued records that another caller of this client holds the lock or waits before this caller. field is the
+// field of the holder, if known.
 func (a *attempt) recordQueued(field string) {
 	if a.refusal.Refusal == nil {
 		a.report.BlockedBy = field
@@ -596,8 +596,9 @@ func (a *attempt) stopError(ctx context.Context, cause error) error {
 	return a.busyError(cause)
 }
 
-// reentryError returns the error of a re-entry that failed. Unless the lock is lost or ctx is done, that is not a
-// [BusyError], because no other holder has the lock. If the wait time has ended, Redis was too slow.
+// reentryError returns the error of a re-entry that failed. If the lock is lost or ctx is done, the error is a
+// [BusyError]. Otherwise it is not, because no other holder has the lock: if the wait time has ended, Redis was too
+// slow.
 func (a *attempt) reentryError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, failure.Lost):

@@ -10,7 +10,7 @@ import (
 
 // manner describes how the callers of a kind of lock wait.
 type manner struct {
-	lane       func(a *attempt) string                                                 // returns the lane of the waiter; "": the waiter joins the queue of the key
+	lane       func(a *attempt) string                                                 // returns the lane, a separate queue, of the waiter; "": the waiter joins the queue of the key
 	field      func(a *attempt) string                                                 // returns the field of the next command
 	onNoAnswer func(a *attempt, field string, call *redisstore.Call[redisstore.Grant]) // leaves a field without an answer to the reaper
 	sleep      func(a *attempt, todo queue.Step) time.Duration                         // returns how long the waiter sleeps if nothing wakes it
@@ -32,14 +32,15 @@ var manners = [...]manner{ //nolint:gochecknoglobals // a table that is never ch
 func mannerOf(kind *redisstore.Kind) *manner { return &manners[kind.Waits] }
 
 const (
-	// announceInterval is the longest sleep of a waiter whose attempts announce it: 500 ms. The mark that an attempt
-	// leaves in Redis lasts for 900 ms, so 400 ms are left for the round trip of the next attempt.
+	// announceInterval is the longest sleep of a waiter whose attempts leave a mark in Redis: 500 ms. The mark keeps
+	// out other callers for 900 ms, so 400 ms are left for the round trip of the next attempt.
 	announceInterval = 5 * redisstore.LongestMark / 9
-	// memberInterval is how long a waiter at one server of a Redlock is refused before the Redlock asks the other
-	// servers again, so that it asks them at least once per poll interval.
+	// memberInterval is how long one server of a Redlock refuses the waiter before the Redlock asks the other servers
+	// again. So the Redlock asks all servers at least once per poll interval.
 	memberInterval = pollInterval / 2
 	// spinPause is the first pause of a waiter that spins. Each further pause is twice as long as the one before, up to
-	// [queue.SilentPoll], so that the waiter gets a turn now and then even beside a busy process.
+	// [queue.SilentPoll]. That is short enough for the waiter to get a turn even if another process keeps the lock
+	// busy.
 	spinPause = time.Millisecond
 )
 

@@ -57,9 +57,10 @@ func (in *Acquirer) takeSeveral(ctx context.Context, w *Wish, report *Report) (g
 
 // multi acquires several keys that ctx does not carry.
 //
-// A multi waits in the queue of one key that is taken, and holds none of the keys. When it has the next turn there, it
-// takes all keys by one script. If the keys are in several slots, it takes that key and then the others, without waiting
-// for them. If another key is taken, the multi moves to the queue of that key. Its arrival time decides its place there.
+// A multi waits in the queue of one taken key, and holds none of the keys. When its turn comes, it takes all keys by
+// one script. If the keys are in several slots, it takes the key of the queue and then the others, without waiting for
+// them. If another key is taken, the multi moves to the queue of that key. The arrival time of the multi decides its
+// place in the queue.
 //
 // If all keys are in use, they are rarely free at the same moment. So a multi that was passed over too often takes the
 // keys one after the other. It starts with the key that was taken most often. While it waits for the next key, it holds
@@ -102,8 +103,8 @@ const (
 )
 
 // The patience of a waiter that holds keys is a quarter of the time that it has waited so far, within these bounds. The
-// patience starts again when the next key gets another holder, because that holder does not wait for a key that this
-// waiter holds. In all, the patience is at most four times as long.
+// patience starts again when the next key gets another holder: the key changes hands, so its holders do not wait for
+// this waiter. In all, the patience is at most four times as long.
 const (
 	leastPatience = 50 * time.Millisecond
 	mostPatience  = time.Second

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// place is the place of an attempt in the queue that a fair lock keeps in Redis. In Redis a place is named by a field.
-// The attempt sends the same field again and again while it gets answers:
+// place is the place of an attempt in the queue that a fair lock keeps in Redis. A field names the place. The attempt
+// sends the same field again and again while Redis answers:
 //
 //	none ── sends ──▶ taken ─ has the lock ─▶ none
 //	                  │ ▲ └── leaves ───────▶ none: the reaper clears it up
@@ -25,11 +25,11 @@ type place struct {
 }
 
 const (
-	// placePoll is the interval at which a waiter with a place shows that it is alive. The times for which other waiters
-	// wait for it depend on placePoll: patience, absent and later in fair_acquire.lua.
+	// placePoll is the interval at which a waiter with a place shows that it is alive. patience, absent and later in
+	// fair_acquire.lua depend on it: they are the times after which other waiters pass the waiter over.
 	placePoll = redisstore.FairLook
-	// farPoll is the interval of a waiter with manyOthers before it (far in fair_acquire.lua). It is longer, because
-	// there may be thousands of such waiters.
+	// farPoll is the interval of a waiter with at least manyOthers before it (far in fair_acquire.lua). It is longer
+	// than placePoll, because there may be thousands of such waiters.
 	farPoll    = redisstore.FairFarLook
 	manyOthers = redisstore.FairManyWait
 	// sureAfter is how long a waiter with at least fewOthers before it sleeps after its messages begin to arrive.
@@ -37,7 +37,8 @@ const (
 	fewOthers = 8
 )
 
-// placeLane returns a lane for this waiter alone, so no waiter of this process is before it.
+// placeLane returns a lane for this waiter alone, so that it does not queue behind other waiters of
+// this process.
 func (a *attempt) placeLane() string {
 	if a.place.lane == "" {
 		a.place.lane = newField(a)

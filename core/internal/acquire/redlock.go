@@ -43,7 +43,8 @@ type member struct {
 
 // The pauses of a Redlock that has the lock on too few servers. Before the next round it pauses for a random time, at
 // first up to firstBackOff and later up to longestBackOff. While it has the lock on the server where it waited, it
-// pauses for at most longestInHand before it asks the others again, because the lock may be about to be released there.
+// pauses for at most longestInHand before it asks the other servers again, because the lock may be about to be released
+// on them.
 const (
 	firstBackOff   = 50 * time.Millisecond
 	longestBackOff = 200 * time.Millisecond
@@ -192,9 +193,9 @@ func (m *member) ask(ctx context.Context, wait bool) {
 	in.AfterAcquire(ctx, wish.Keys[0], m.Report.Start, err)
 }
 
-// evaluate evaluates the answers of a round. It returns the holders if a majority granted the lock and their leases have
-// not expired. Otherwise it returns an error, or again. If both are set, too few servers are available, and the missing
-// ones may become available by themselves.
+// evaluate evaluates the answers of a round. It returns the holders if a majority granted the lock and their leases
+// have not expired. Otherwise it returns an error, or sets again. An error together with again means that too few
+// servers are available, and that the other servers may become available by themselves.
 func (r *Redlock) evaluate() (got []*holding.Holder, again bool, err error) {
 	var down, failed []error
 	hard, spare := 0, len(r.members)-r.quorum
@@ -226,8 +227,8 @@ func (r *Redlock) evaluate() (got []*holding.Holder, again bool, err error) {
 	}
 }
 
-// passes reports whether the error of a server passes by itself. If too few replicas acknowledged a grant, passes checks
-// the cause in that error.
+// passes reports whether the reason for the error of a server passes by itself. If too few replicas acknowledged a
+// grant, passes checks the cause of the shortfall.
 func passes(err error) bool {
 	if short, ok := errors.AsType[*wire.ShortfallError](err); ok {
 		return wire.Passes(short.Cause)

@@ -29,15 +29,15 @@ const (
 	errGhost   = failure.Text("an attempt without an answer has the lock and is being cleared up")
 )
 
-// clearingUp is the number of backend timeouts in which the reaper clears up a command without an answer and another
-// attempt gets the lock.
+// clearingUp is the number of backend timeouts within which the reaper clears up a command without an answer, so that
+// another attempt can get the lock.
 const clearingUp = 3
 
 // unending is the duration of a wait without an end.
 const unending = 10 * 365 * 24 * time.Hour
 
-// send sends the command, and sends it again while another send may help. It returns a refusal as a grant that is
-// refused, without an error.
+// send sends the command, and sends it again while another send may help. If Redis refuses the lock, send returns a
+// grant without a field, and no error.
 func (a *attempt) send(ctx context.Context) (g grant, err error) {
 	a.loop = resend.Loop{Sender: a.in.Sender, Key: a.key, Span: a.span(), Pauser: a, Earlier: a.loop.Earlier}
 	err = a.loop.Run(ctx, func() (sent time.Time, again bool, err error) {
@@ -126,7 +126,7 @@ func (a *attempt) terms() redisstore.Terms {
 	return t
 }
 
-// limit returns the time limit of one command to a Redis that answers: longer than any command takes, but not beyond
+// limit returns the time limit of one command, if Redis answers. It is longer than any command takes, but not beyond
 // the wait time.
 func (a *attempt) limit() time.Time {
 	limit := resend.Earliest(a.in.Sender.CallLimit(a.now), a.answers)
@@ -210,9 +210,8 @@ type ghost struct {
 }
 
 // waitsForGhost reports whether an attempt that does not wait asks again, because holder is the field of a ghost. The
-// reaper removes the ghost soon, so the lock is practically free. After pollInterval, the time within which a waiter finds
-// a free lock, the lock counts as taken. For a Redlock that may wait, waitsForGhost returns false, because the Redlock
-// asks again.
+// reaper removes the ghost soon, so the lock is practically free. After pollInterval the lock counts as taken. For a
+// Redlock that may wait, waitsForGhost returns false, because the Redlock itself asks again.
 func (a *attempt) waitsForGhost(holder string) bool {
 	g, clearing := &a.ghost, a.in.Reaper
 	if a.wish.MayWait() || a.wish.asksAgain || !clearing.IsOrphan(holder) && !clearing.WasOrphan(holder) {

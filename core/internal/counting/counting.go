@@ -1,8 +1,8 @@
 // Package counting executes operations on counts: the permits of a plain semaphore, and latches. Each operation is
-// executed once, however often it is sent: it has a separate field, by which Redis remembers it.
+// executed once, however often it is sent, because Redis remembers the unique field of the operation.
 //
-// This package runs the scripts of counts. It does not deal with waiting: to take permits or to wait for a latch is an
-// acquisition of package acquire, whose commands name the [Settled] operations. Package core calls this package.
+// This package runs the scripts of counts. It does not deal with waiting: package acquire takes permits and waits for
+// latches, and its commands name the [Settled] operations. Package core calls this package.
 package counting
 
 import (
@@ -54,9 +54,9 @@ type Counter struct {
 // New returns a Counter.
 func New(cfg Config) *Counter { return &Counter{Config: cfg} }
 
-// Execute executes an operation once, even if ctx is done. It reports whether the operation changed the count. Without
-// an answer the operation goes on in the background. If Redis refused it for good, it does not. The error distinguishes
-// the two cases.
+// Execute executes an operation once, even if ctx is done. It reports whether the operation changed the count. If Redis
+// does not answer, the operation continues in the background, unless Redis will never execute it. The error
+// distinguishes the two cases.
 func (c *Counter) Execute(ctx context.Context, kind *redisstore.Kind, key, what string, n int) (changed bool, err error) {
 	op := c.NextField(kind) + ":" + what + ":" + strconv.Itoa(n)
 	found, fate, err := c.send(context.WithoutCancel(ctx), kind, key, op)
@@ -123,8 +123,9 @@ func (c *Counter) send(ctx context.Context, kind *redisstore.Kind, key, op strin
 	return found, fate, err
 }
 
-// Settled contains operations that were answered. The next command on the same key makes Redis forget them. If there are
-// too many, Settled drops later ones, and Redis forgets those by their age. It is safe for concurrent use.
+// Settled contains operations that were answered. The next command on the same key makes Redis forget these operations.
+// If there are too many, Settled drops the later ones, which Redis forgets after some time. It is safe for concurrent
+// use.
 type Settled struct {
 	mu   sync.Mutex
 	keys map[string][]string

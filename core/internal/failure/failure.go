@@ -116,8 +116,8 @@ func TrimPrefix(text string) string { return strings.TrimPrefix(text, prefix) }
 // HasPrefix reports whether a message begins with the prefix of an outcome.
 func HasPrefix(text string) bool { return strings.HasPrefix(text, prefix) }
 
-// Ended returns an error that matches both the error and the cause of ctx, which is done. If the cause is the loss of a
-// hold, the error does not match that loss, because the hold is of another lock.
+// Ended returns an error that matches the error and the cause of ctx, which is done. If the cause is the loss of a
+// hold, the error does not match the loss, because another lock was lost.
 func Ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || errors.Is(cause, err) {
@@ -126,8 +126,9 @@ func Ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, Inside(Mention(cause)))
 }
 
-// Join joins the errors of the keys of one lock. Some of them may be nil. The result matches one outcome: if a part of
-// the lock has ended, that is the outcome, and Join only mentions the other errors. It returns a single error unchanged.
+// Join joins the errors of the keys of one lock. Some of them may be nil. If the lock of a key is lost, not held or
+// closed, the result matches only that outcome, and Join only mentions the other errors. Join returns a single error
+// unchanged.
 func Join(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]

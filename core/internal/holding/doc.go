@@ -15,7 +15,7 @@
 // observers of callers. Package core creates the contexts, and its [Watcher] notifies the observers. Package acquire
 // opens Holders for grants and re-enters Holders. Package core begins and ends Holds.
 //
-// A goroutine locks mutexes in this order: Holders (several of them in the order of inOrder), the watchdog, a lease. While
-// it holds the mutex of operations, it holds no other mutex. The packages that this package calls do not call it back
-// while they hold a mutex.
+// A goroutine locks mutexes in this order: Holders (several of them in the order of sortForLocking), the watchdog, a
+// lease. While it holds the mutex of operations, it holds no other mutex. The packages that this package calls do not
+// call it back while they hold a mutex.
 package holding

@@ -81,9 +81,9 @@ func (o *Holder) Undo(renewed bool) {
 	o.amendAfter(func() { o.entering-- })
 }
 
-// amendAfter calls change, which changes the holds, under the mutex. After that the count in Redis may be too high. So
-// amendAfter also starts amend in the background, at most once per holder. The mutex covers both steps, so no release can
-// pass the lock on in between.
+// amendAfter calls change, which changes the holds, under the mutex. Because the count in Redis may then be too high,
+// amendAfter also starts amend in the background, unless amend is already running. The mutex covers the change and the
+// mark that the count is wrong, so no release can pass the lock on in between.
 func (o *Holder) amendAfter(change func()) {
 	o.mu.Lock()
 	change()
@@ -105,9 +105,9 @@ func (o *Holder) amend(ctx context.Context) {
 	}
 }
 
-// tryAmend writes the count once and reports whether nothing is left to do. Other operations go first. While another
-// operation waits for the turn, tryAmend writes nothing. An operation that comes later cancels the wait of tryAmend for
-// the answer.
+// tryAmend writes the count once and reports whether nothing is left to do. Other operations have precedence: while one
+// waits for the turn, tryAmend writes nothing, and an operation that comes later cancels tryAmend's wait for the
+// answer.
 func (o *Holder) tryAmend(ctx context.Context) bool {
 	if o.operations.begin(ctx) != nil {
 		return true // the client was closed

@@ -28,7 +28,7 @@ type Hold struct {
 	observed context.Context //nolint:containedctx // context for the Watcher; nil without observers
 	ended    atomic.Bool
 	leaked   atomic.Bool  // its handle was garbage-collected; it ends with its lease
-	fate     atomic.Int32 // how it ended without its caller: notOver, overLost or overLeft
+	fate     atomic.Int32 // how it ended without its caller: fateNone, fateLost or fateLeft
 
 	// The handle of a renewed or observed hold gets a cleanup at the first renewal, or at the loss. Until then the field
 	// unwatched keeps the handle reachable. Most holds end before that and need no cleanup.
@@ -57,17 +57,17 @@ func (i *Info) Acquired() time.Time { return i.Start.Add(i.Took) }
 
 // These are the ways in which a hold ends without its caller.
 const (
-	notOver  int32 = iota
-	overLost       // the lease expired, or Redis no longer has the lock
-	overLeft       // the client was closed; the key is left to its lease
+	fateNone int32 = iota
+	fateLost       // the lease expired, or Redis no longer has the lock
+	fateLeft       // the client was closed; the key is left to its lease
 )
 
-// fateOf maps the cause to overLost or overLeft.
+// fateOf maps the cause to fateLost or fateLeft.
 func fateOf(cause error) int32 {
 	if errors.Is(cause, failure.Closed) && !errors.Is(cause, failure.Lost) {
-		return overLeft
+		return fateLeft
 	}
-	return overLost
+	return fateLost
 }
 
 // End describes the end of a hold to the Watcher.
@@ -116,7 +116,7 @@ func (h *Hold) Watch(handle *Handle) {
 		return
 	}
 	h.unwatched.Store(handle)
-	if h.fate.Load() != notOver {
+	if h.fate.Load() != fateNone {
 		h.collect()
 	}
 }
@@ -139,7 +139,7 @@ func (h *Hold) unwatch() {
 }
 
 // handleLeak stops renewing the leases of a hold whose handle was garbage-collected. The context is canceled only when
-// the lease expires, because work that the lock guards may still use the context.
+// the lease expires, because work under the lock may still use the context.
 func handleLeak(h *Hold) {
 	if h.ended.Load() || !h.leaked.CompareAndSwap(false, true) {
 		return
@@ -249,8 +249,9 @@ func (h *Hold) Loss() error {
 	return failure.JoinBeyond(len(h.holders)-h.needs, losses)
 }
 
-// Move ends the hold and returns a new hold of the same lock, which has not begun. The caller calls [Hold.Bind] for the
-// new hold and then [Hold.CompleteMove]. If the hold had ended before, moved is false and the new hold has ended, too.
+// Move ends the hold and returns a new hold of the same lock, which has not begun. The caller binds the new hold and
+// then calls [Hold.CompleteMove] of the old one. If the old hold had already ended, moved is false and the new hold has
+// ended, too.
 func (h *Hold) Move() (to *Hold, moved bool) {
 	to = &Hold{home: h.home, info: h.info, holders: h.holders, needs: h.needs}
 	if !h.ended.CompareAndSwap(false, true) {
@@ -271,7 +272,7 @@ func (h *Hold) CompleteMove(to *Hold) {
 	h.finish(End{Moved: true, Remaining: h.remainingToReport(time.Now())})
 	switch cause := to.Loss(); {
 	case cause == nil:
-	case h.fate.Load() != notOver: // the loss was already reported
+	case h.fate.Load() != fateNone: // the loss was already reported
 		to.fate.Store(h.fate.Load())
 		to.cancel(cause)
 	default:
@@ -299,7 +300,7 @@ func (h *Hold) stopRenewal() {
 
 // lose cancels the context and reports the loss. Only the first call has an effect.
 func (h *Hold) lose(cause error) {
-	if h.ended.Load() || !h.fate.CompareAndSwap(notOver, fateOf(cause)) {
+	if h.ended.Load() || !h.fate.CompareAndSwap(fateNone, fateOf(cause)) {
 		return
 	}
 	h.cancel(cause)
@@ -315,7 +316,7 @@ func (h *Hold) loseOnRelease(err error) {
 	if !errors.Is(err, failure.Lost) && !errors.Is(err, failure.Closed) {
 		return
 	}
-	if h.fate.CompareAndSwap(notOver, fateOf(err)) {
+	if h.fate.CompareAndSwap(fateNone, fateOf(err)) {
 		h.home.Watcher.Lost(h, err)
 	}
 }
@@ -323,8 +324,8 @@ func (h *Hold) loseOnRelease(err error) {
 // finish reports the end of the hold.
 func (h *Hold) finish(e End) {
 	fate := h.fate.Load()
-	e.Lost = fate == overLost || errors.Is(e.Err, failure.Lost)
-	e.Left = e.Left || fate == overLeft && !e.Lost
+	e.Lost = fate == fateLost || errors.Is(e.Err, failure.Lost)
+	e.Left = e.Left || fate == fateLeft && !e.Lost
 	if e.Lost {
 		e.Remaining = 0
 	}

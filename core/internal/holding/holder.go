@@ -218,9 +218,9 @@ func (o *Holder) checkMine(mine bool) error {
 	return nil
 }
 
-// LoseOnRefusal records that Redis refused the lock to a caller that already has it by this holder, so Redis has the
-// holder no longer. LoseOnRefusal returns [failure.NotHeld] if the holder was released in between. Otherwise the lease
-// is lost, and LoseOnRefusal returns the loss.
+// LoseOnRefusal records that Redis refused the lock to a caller that already has the lock through this holder, so Redis
+// no longer has the holder. If the holder was released in between, LoseOnRefusal returns [failure.NotHeld]. Otherwise
+// the lease is lost, and LoseOnRefusal returns the loss.
 func (o *Holder) LoseOnRefusal() error {
 	_ = o.checkMine(false) //nolint:errcheck // the cause says more
 	return o.endCause()
@@ -234,8 +234,9 @@ func (o *Holder) recordLease(sent time.Time, ttl time.Duration, err error) {
 	o.checkClock(time.Now())
 }
 
-// expectEcho makes the queue expect the message of a command that sets the lease to ttl, if that is less than left, the
-// rest of the lease. It reports whether the lease becomes shorter, as far as this client knows.
+// expectEcho announces a command that sets the lease to ttl. If ttl is less than left, the rest of the lease, Redis
+// publishes a message, and the queue expects its echo: the same message on the subscription of this client. expectEcho
+// reports whether the lease becomes shorter, as far as this client knows.
 func (o *Holder) expectEcho(left, ttl time.Duration) (falls bool) {
 	if falls = left > ttl; falls {
 		o.in.Queues.ExpectEcho(o.lease.Key, time.Now())

@@ -36,7 +36,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 // endAll removes the hold from all its holders in one step, so no re-entry comes in between. It returns an error if the
 // hold has ended or is an inner hold.
 func (h *Hold) endAll() error {
-	for _, o := range inOrder(h.holders) {
+	for _, o := range sortForLocking(h.holders) {
 		o.mu.Lock()
 	}
 	defer func() {
@@ -62,9 +62,9 @@ func (h *Hold) endAll() error {
 	return nil
 }
 
-// inOrder returns holders in the order in which their mutexes are locked, so that two goroutines that lock several of
-// them do not deadlock.
-func inOrder(holders []*Holder) []*Holder {
+// sortForLocking returns holders in the order in which their mutexes are locked, so that two goroutines that lock
+// several of them do not deadlock.
+func sortForLocking(holders []*Holder) []*Holder {
 	return slices.SortedFunc(slices.Values(holders), func(a, b *Holder) int {
 		return cmp.Or(cmp.Compare(a.in.ClientID, b.in.ClientID), cmp.Compare(a.lease.Key, b.lease.Key))
 	})
@@ -100,8 +100,8 @@ func (o *Holder) leave(ctx context.Context, d time.Duration, now time.Time) erro
 	}
 }
 
-// errUnconfirmed means that both the lease and the marker had expired when Redis first answered. So it is unknown
-// whether the marker existed.
+// errUnconfirmed means that the lease and the marker had expired when Redis first answered, so it is unknown whether
+// the marker existed.
 const errUnconfirmed = failure.Text("the lease and the marker had expired before redis answered")
 
 // turnIntoMarker turns the holder into a marker with a new field, so that no command of the holder can prolong the

@@ -55,8 +55,8 @@ func (h *Hold) release(ctx context.Context, now time.Time) (handed bool, err err
 	return handOffs.Load() > 0, err
 }
 
-// endEach calls do for each holder. do removes the hold from one holder. A Redlock needs only a majority of its holders,
-// so endEach ignores the losses of the others.
+// endEach calls do, which removes the hold from a holder, for each holder. A Redlock needs only a majority of its
+// holders, so endEach ignores losses while a majority is left.
 func (h *Hold) endEach(do func(o *Holder) error) error {
 	errs := forEach(h.holders, do)
 	spare := len(errs) - h.needs
@@ -264,8 +264,8 @@ func (o *Holder) free(ctx context.Context, s resend.Span) error {
 	return failure.NotMine
 }
 
-// acceptLateChange and acceptLateRelease accept the late answer to a send only if that send found the holder. If it did
-// not, another send of the same operation may have removed the holder.
+// acceptLateChange and acceptLateRelease accept the late answer to a send only if that send found the holder. Otherwise
+// another send of the same operation may have removed the holder.
 func acceptLateChange(c redisstore.Change) bool    { return c.Mine }
 func acceptLateRelease(r redisstore.Released) bool { return r.Mine }
 
@@ -278,9 +278,9 @@ func (hs *Holdings) ReleaseInBackground(o *Holder) {
 	})
 }
 
-// GiveBack concurrently releases holders that no caller has seen yet. It waits for the releases until ctx is done, but
-// not longer than most and least allow: the longer of the two counts. If ctx is already done, GiveBack waits for least at
-// most. The releases continue in the background.
+// GiveBack concurrently releases holders that no caller has seen yet. It waits for the releases until ctx is done, for
+// at most the longer of most and least. If ctx is already done, GiveBack waits for at most least. The releases continue
+// in the background.
 func GiveBack(ctx context.Context, got []*Holder, most, least time.Duration) {
 	if len(got) == 0 {
 		return

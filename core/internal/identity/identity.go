@@ -22,7 +22,7 @@ type Identity struct {
 }
 
 // FirstField is one less than the number in the first field of a client. The ids of Java threads are smaller, so the
-// fields of this library differ from Redisson's fields.
+// numbers distinguish fields of this library from Redisson's fields.
 const FirstField = 1 << 40
 
 // RivalOf returns the kind of client that a field belongs to.

@@ -2,8 +2,8 @@ package lease
 
 import "time"
 
-// This file is for tests only. It moves the clocks as they appear after a machine was suspended or a process was
-// stopped. It notifies no holder. It is not a test file because the tests of core use it, too.
+// This file is for tests only. Its methods simulate the clocks after a machine was suspended or a process was stopped,
+// and notify no holder. It is not a test file because the tests of core use these methods, too.
 
 // AdvanceClocks brings one lease closer to its deadline on both clocks.
 func (l *Lease) AdvanceClocks(mono, wall time.Duration) {

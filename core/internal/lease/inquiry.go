@@ -55,7 +55,8 @@ func (w *Watchdog) doubt(l *Lease) {
 	}
 }
 
-// inDoubt reports whether the client still doubts that Redis has the claim, because no question was answered since.
+// inDoubt reports whether the client still doubts that Redis has the claim, because Redis has answered no question
+// since the doubt arose.
 func (w *Watchdog) inDoubt(l *Lease) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

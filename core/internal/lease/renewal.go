@@ -19,8 +19,8 @@ type Renewer interface {
 	Renew(ctx context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict
 }
 
-// inBatches calls do once per node and kind, with a batch of leases. No batch waits for another.
-func (w *Watchdog) inBatches(ctx context.Context, leases []*Lease, do func(ctx context.Context, batch []*Lease)) {
+// eachBatch calls do once per node and kind, with a batch of leases. No batch waits for another.
+func (w *Watchdog) eachBatch(ctx context.Context, leases []*Lease, do func(ctx context.Context, batch []*Lease)) {
 	type path struct {
 		node string
 		kind *redisstore.Kind

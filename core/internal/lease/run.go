@@ -37,10 +37,10 @@ func (w *Watchdog) handleDue() time.Duration {
 	found := w.collect(now)
 	w.endExpired(found.over, now)
 	if len(found.renewals) > 0 {
-		w.cfg.Spawn(func(ctx context.Context) { w.inBatches(ctx, found.renewals, w.renewBatch) })
+		w.cfg.Spawn(func(ctx context.Context) { w.eachBatch(ctx, found.renewals, w.renewBatch) })
 	}
 	if len(found.questions) > 0 {
-		w.cfg.Spawn(func(ctx context.Context) { w.inBatches(ctx, found.questions, w.askBatch) })
+		w.cfg.Spawn(func(ctx context.Context) { w.eachBatch(ctx, found.questions, w.askBatch) })
 	}
 	return found.next
 }
@@ -100,8 +100,8 @@ func (w *Watchdog) collect(now time.Time) (f findings) {
 	return f
 }
 
-// followWallClock plans all looks again if the wall clock has stepped, because the machine was suspended or the clock
-// was set. The caller holds the mutex.
+// followWallClock plans the next look at every lease again if the wall clock has stepped, because the machine was
+// suspended or the clock was set. The caller holds the mutex.
 func (w *Watchdog) followWallClock(now time.Time) {
 	ahead := time.Duration(now.UnixNano()-w.cfg.Start.UnixNano()) - now.Sub(w.cfg.Start)
 	if (ahead - w.ahead).Abs() <= clockJump {

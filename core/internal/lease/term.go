@@ -2,8 +2,8 @@ package lease
 
 import "time"
 
-// Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. Before the command, the
-// caller must have called Lower or Ask, and neither again since. If a release has begun or the deadline has passed,
+// Acknowledge raises the deadline after a reply to a command that was sent at sent and set a TTL. The caller must have
+// called Lower or Ask before the command, and not again since. If a release has begun or the deadline has passed,
 // Acknowledge does nothing, because the reply came too late.
 func (l *Lease) Acknowledge(sent time.Time, ttl time.Duration) {
 	l.acknowledge(sent, ttl)
@@ -115,10 +115,10 @@ func Reserve(ttl time.Duration) time.Duration {
 // reports whether the waiter has the lease. The waiter gets the whole length of a fixed lease, or at least half of the
 // length of a renewed lease. The time that Redis confirmed beyond a fixed lease becomes the reserve.
 //
-// Pass does nothing and returns false if the time that Redis confirmed is too short for that. It also returns false if
-// Redis was asked for a longer lease than the waiter wants, because that lease would remain in Redis if this process
-// ended; while a command without an answer may still be executed; and while the client asks Redis whether it still has
-// the claim.
+// Pass does nothing and returns false if the time that Redis confirmed is too short for the waiter. It also returns
+// false if Redis was asked for a longer lease than the waiter wants, because the longer lease would remain in Redis if
+// this process ended. It also returns false while a command without an answer may still be executed, and while the
+// client asks Redis whether Redis still has the claim.
 //
 // The watchdog applies the new deadline when Watch or Renew is called for the waiter.
 func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {

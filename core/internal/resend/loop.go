@@ -35,8 +35,8 @@ const (
 // NextPause returns the pause that follows a pause.
 func NextPause(pause time.Duration) time.Duration { return min(2*pause, longestPause) }
 
-// ErrRefused means that Redis answered and refused the lock, and that the operation asks again. The backend timeout then
-// starts again, because Redis answered.
+// ErrRefused means that Redis refused the lock, and that the operation asks again. The backend timeout starts again,
+// because Redis answered.
 const ErrRefused = failure.Text("an acquire of another call without an answer has the lock and is being cleared up")
 
 // Loop sends the command of one operation, and sends it again if necessary. Each operation needs a new Loop. Only one

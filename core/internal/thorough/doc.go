@@ -1,7 +1,7 @@
 // Package thorough is for tests that need much computation. Tests of any package of the module call
 // it. On a busy machine, or with the race detector, a whole run would take many minutes, and a part
-// of it finds most mistakes. INTERLOCK_THOROUGH=1 makes these tests run whole, as the checks of this
-// repository do once, without the race detector.
+// of the run finds most mistakes. INTERLOCK_THOROUGH=1 makes these tests run whole. The checks of
+// this repository do that once, without the race detector.
 package thorough
 
 import "os"
