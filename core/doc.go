@@ -19,7 +19,8 @@
 //	return pay(ctx, order)
 //
 // Without [WaitTime] an acquisition waits until its context is done. Without [LeaseTime] the lease is 30 s
-// ([WithWatchdog]), and the watchdog renews it every 10 s while the process is alive and holds the lock.
+// ([WithWatchdog]). The watchdog renews it each time that a third of it has passed, while the process is alive and holds
+// the lock.
 //
 // # Kinds
 //
