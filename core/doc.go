@@ -28,9 +28,9 @@
 // comment of each function describes the differences of its kind.
 //
 //   - [Client.Lock] is the reentrant lock. [Client.MultiLock] takes several of them at once.
-//   - [Client.FencedLock] returns a fencing token with each grant. Other locks with one holder and
-//     one name return one on request: [WithToken].
-//   - [Client.SpinLock] has no messages. [Client.FairLock] has one queue for all processes.
+//   - [Client.FencedLock] returns a fencing token with each grant. Every other lock
+//     that has one name and one holder at a time returns a token on request: [WithToken].
+//   - [Client.SpinLock] polls and publishes no message. [Client.FairLock] has one queue for all processes.
 //   - [Client.ReadLock] has any number of readers. [Client.WriteLock] has one writer.
 //   - [Client.Semaphore] has as many holders as permits.
 //   - [Client.PlainSemaphore] and [Client.CountDownLatch] are numbers without holders.
@@ -41,7 +41,7 @@
 // # Errors
 //
 //	error              means
-//	ErrNotAcquired     the lock was taken for the whole wait time, or the context ended; a *NotAcquiredError
+//	ErrNotAcquired     others held the lock for the whole wait time, or the context ended; a *NotAcquiredError
 //	                   contains the time spent and the time until a retry may succeed
 //	ErrUnavailable     Redis did not answer, or answered with an error: the lock is neither held nor known to be taken
 //	ErrLost            the holder lost the lock before it released it; also the cause of the context of that hold
@@ -79,31 +79,32 @@
 //   - Callers of one client get a lock in the order in which they came. They hold it one after the other in a run,
 //     which ends so that other processes get their turns. If Redisson or an unknown client also wants the lock, a run
 //     ends after 5 ms or 16 changes of the holder. If only other clients of this library want the lock, a run ends
-//     after 150 ms at the latest. If no other client receives its messages, it ends after 500 ms. The caller that has
+//     after 150 ms at the latest. If no other client receives the messages of the lock, a
+//     run ends after 500 ms at the latest. The caller that has
 //     the lock at that time is the last one of the run. The comment of [Client.MultiLock] says how long a caller that
 //     wants several locks lets others pass.
-//   - Between processes the turn goes to the process that has waited longest. That process attempts
-//     as soon as the lock is freed, and the other processes attempt some milliseconds later.
+//   - Between processes the turn goes to the process that has waited longest. That process tries
+//     to acquire the lock as soon as the lock is freed. The other processes try some milliseconds later.
 //     Processes of this library follow this rule; Redis does not enforce it. A caller with
 //     WaitTime(0), or one whose wait is about to end, does not follow it.
 //   - Redisson's threads do not know this rule. After a run of n turns, a process leaves the
 //     next n turns to them, at least two, unless they leave the lock free for 3 to 6 ms.
 //   - A waiter that gets no messages, for instance because its ACL lacks the channel, polls every 50 ms. It gets its
-//     turn within two seconds even if other processes keep the lock busy, because they leave the lock free for 60 ms
-//     every 1.5 s. Redisson and callers with WaitTime(0) do not do so, and a MultiLock leaves only one of its keys
-//     free. The promise does not apply beside these, to a MultiLock that waits for several such keys, or if clocks
-//     differ by more than 20 ms.
-//   - The lock of a process that died is free within one lease. In Redis a fixed lease may be up to
-//     100 ms longer, but at most twice as long (see Runs).
+//     turn within two seconds even if other processes keep the lock busy, because they leave the lock free for up to
+//     60 ms every 1.5 s. Redisson and callers with WaitTime(0) do not leave the lock free, and a MultiLock leaves only
+//     one of its keys free. So the two seconds are not promised if such clients keep the lock busy, if the waiter is a
+//     MultiLock that waits for several busy keys, or if clocks differ by more than 20 ms.
+//   - The lock of a process that died is free when its lease in Redis has ended. After a hand-off, a fixed lease in
+//     Redis is longer than requested by at most 100 ms, or by its own length if that is shorter (see Runs).
 //   - A client frees only locks that it holds. Only [Lock.ForceRelease], [Client.Evict] and
 //     [Semaphore.ReleasePermit] take a lock from others.
 //   - If Redis does not answer, the error is [ErrUnavailable] within the backend timeout of 1 s ([WithBackendTimeout]).
 //     The lock is never reported as taken, and never as acquired. Further callers fail at once until Redis answers a
 //     ping of the client. If a connection breaks at the end of the timeout while Redis answers pings, the command is
 //     sent again, with the same time limit. A Redis that answers slowly counts as available: an operation waits for the
-//     answer within the wait time. An operation without a wait time, such as a release, waits for at most eight backend
-//     timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an acquisition waits
-//     within the wait time.
+//     answer until its wait time ends. An operation without a wait time, such as a release, waits for at most eight backend
+//     timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an acquisition
+//     repeats its command until its wait time ends.
 //   - After an outage a client sends at most a few hundred commands a second to clear up, however many
 //     attempts the outage cut short.
 //

@@ -56,7 +56,7 @@ func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) 
 	return a.env.prepare(site, rules)
 }
 
-// Check reports the problems of the wrapped functions and of the func: rules in the set of [WithSet]. Above all it
+// Check reports the problems of the wrapped functions, and of the rules for functions in the set of [WithSet]. Above all it
 // reports rules whose function was never wrapped, with the severity that the set gives. Call it after all functions
 // are wrapped. From then on the Aspect checks every reload in the same way.
 func (a *Aspect) Check() error { return a.Conclude(a.functions.registry.Check()) }

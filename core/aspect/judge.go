@@ -19,8 +19,8 @@ type Judge struct {
 	// Noun is the word for an endpoint. "" means the usual word of the transport.
 	Noun string
 
-	// Concerns reports whether a rule with the given endpoint belongs to these endpoints. If it is nil, every rule for the
-	// transport does.
+	// Concerns reports whether Judge is responsible for a rule with the given endpoint. Judge does not report an unmatched
+	// rule that concerns another adapter. If Concerns is nil, Judge is responsible for every rule of the transport.
 	Concerns func(ruleset.Endpoint) bool
 
 	// Endpoints lists all endpoints that exist.
@@ -91,7 +91,7 @@ func (j *Judge) Missing(e ruleset.Endpoint) string {
 	noun := j.noun()
 	switch near := j.nearest(e); {
 	case strings.HasSuffix(e.Path, "*") && (near == "" || near == e.Label()):
-		return fmt.Sprintf("applies to no %s: none is below it, or each has an exact rule: remove it", noun)
+		return fmt.Sprintf("applies to no %s: the wildcard matches none, or each one has a more specific rule: remove the rule", noun)
 	case near != "" && near != e.Label():
 		return fmt.Sprintf("matches no %s: did you mean %q?", noun, near)
 	case j.Hint != "":
@@ -143,7 +143,7 @@ func (j *Judge) noun() string {
 	}
 }
 
-// fewEndpoints is the number of endpoints up to which a message names one as an example.
+// fewEndpoints limits examples in messages: if there are more endpoints, a message names none of them.
 const fewEndpoints = 10
 
 // usualHint returns the advice for a rule whose endpoint is similar to no existing one.
@@ -156,13 +156,13 @@ func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	case e.Transport == ruleset.TransportFunc:
 		return fmt.Sprintf("remove the rule, or wrap the function with Endpoint: ruleset.Func(%q)", e.Path)
 	case len(j.Endpoints) == 0:
-		return "there is none; are they registered before Check?"
+		return "no route is registered yet: call Check after all routes are registered"
 	default:
 		example := ""
 		if len(j.Endpoints) <= fewEndpoints {
-			example = fmt.Sprintf(", such as %q,", j.Endpoints[0].Label())
+			example = fmt.Sprintf(", such as %q", j.Endpoints[0].Label())
 		}
-		return "write a method and the path as registered, the base path of the group included" + example + " or delete the rule"
+		return "write the method and the path as registered, including the base path of the group" + example + ", or delete the rule"
 	}
 }
 
@@ -173,9 +173,9 @@ func (j *Judge) uncovered(strictest *ruleset.Set, sets []*ruleset.Set) []*rulese
 	if file := strictest.File(); file != "" {
 		source = ruleset.Source{Layer: ruleset.LayerYAML, File: file}
 	}
-	text := fmt.Sprintf("missing, and the %s may modify data: add a rule, or write `none: true` where it needs no lock", j.noun())
+	text := fmt.Sprintf("missing, and the %s may modify data: add a rule, or write `none: true` if it needs no lock", j.noun())
 	if j.Transport == ruleset.TransportGRPC {
-		text += " (in the .proto idempotency_level = NO_SIDE_EFFECTS, where it changes nothing)"
+		text += " (or, if the method changes nothing, set idempotency_level = NO_SIDE_EFFECTS in the .proto)"
 	}
 	var list []*ruleset.Problem
 	for _, e := range j.Endpoints {

@@ -15,15 +15,17 @@ func TestJudge_Missing(t *testing.T) {
 	routes := []ruleset.Endpoint{ruleset.HTTP("POST /orders/:id/pay"), ruleset.HTTP("GET /orders")}
 	methods := []ruleset.Endpoint{ruleset.GRPC("/shop.v1.Orders/Pay"), ruleset.GRPC("/shop.v1.Orders/Ship"), ruleset.GRPC("/admin.Till/Close")}
 	functions := []ruleset.Endpoint{ruleset.Func("close-day")}
+	manyRoutes := slices.Repeat(routes, 6)
 	for _, tt := range []struct {
 		endpoint ruleset.Endpoint
 		there    []ruleset.Endpoint
 		want     string
 	}{
 		{ruleset.HTTP("POST /orders/:id/pya"), routes, `matches no route: did you mean "POST /orders/:id/pay"?`},
-		{ruleset.HTTP("POST /somewhere/else/entirely"), routes, `matches no route: write a method and the path as registered, the base path of the group included, such as "POST /orders/:id/pay", or delete the rule`},
-		{ruleset.HTTP("POST /orders"), nil, "matches no route: there is none; are they registered before Check?"},
-		{ruleset.HTTP("POST /admin/*"), routes, "applies to no route: none is below it"},
+		{ruleset.HTTP("POST /somewhere/else/entirely"), routes, `matches no route: write the method and the path as registered, including the base path of the group, such as "POST /orders/:id/pay", or delete the rule`},
+		{ruleset.HTTP("POST /somewhere/else/entirely"), manyRoutes, `including the base path of the group, or delete the rule`},
+		{ruleset.HTTP("POST /orders"), nil, "matches no route: no route is registered yet: call Check"},
+		{ruleset.HTTP("POST /admin/*"), routes, "applies to no route: the wildcard matches none"},
 		{ruleset.GRPC("/shop.v1.Orders/Pya"), methods, `matches no method: did you mean "/shop.v1.Orders/Pay"?`},
 		{ruleset.GRPC("/shop.v1.Order/Pay"), methods, `matches no method: did you mean "/shop.v1.Orders/Pay"?`},
 		{ruleset.GRPC("/shop.v1.Order/*"), methods, `matches no method: did you mean "/shop.v1.Orders/*"?`},

@@ -130,7 +130,7 @@ func TestKind_Busy(t *testing.T) {
 		status := failpolicy.Busy.Status()
 		if kind == ruleset.Semaphore {
 			status = failpolicy.Overload.Status()
-			want(t, "message", out.Refusal().Message, "As many requests as may run at once are in progress")
+			want(t, "message", out.Refusal().Message, "The maximum number of concurrent requests is already in progress")
 		}
 		want(t, "status", out.Status, status)
 	})

@@ -37,8 +37,9 @@ const (
 type Outcome struct {
 	Verdict Verdict
 
-	// Cause is the reason why the handler did not run or ran without the lock, or [failpolicy.Lost]. If the handler ran
-	// without the lock, Verdict is VerdictRan and Unlocked is UnlockedProceed. Cause is empty if nothing went wrong.
+	// Cause is the reason why the lock was not acquired, or [failpolicy.Lost]. The handler runs in spite of a cause only by
+	// strategy proceed: Verdict is then VerdictRan and Unlocked is UnlockedProceed. Cause is empty if nothing went wrong,
+	// and also if a rule is disabled, makes a dry run, or does not apply.
 	Cause failpolicy.Cause
 
 	// Misconfigured reports that the program and not the request is at fault. Cause is then [failpolicy.Key].
@@ -108,7 +109,7 @@ func (o *Outcome) Refusal() *RefusedError {
 func (o *Outcome) title() string {
 	switch {
 	case o.Cause == failpolicy.Busy && o.Rule.Kind == ruleset.Semaphore:
-		return "As many requests as may run at once are in progress"
+		return "The maximum number of concurrent requests is already in progress"
 	case o.Cause == failpolicy.Lost && !errors.Is(o.Reason, core.ErrLost) && errors.Is(o.Reason, core.ErrClosed):
 		return "The server was shut down while the request ran; its outcome is unknown"
 	case o.Misconfigured:
@@ -123,24 +124,28 @@ func (o *Outcome) title() string {
 type RefusedError struct {
 	Rule          string // the rule's name
 	Cause         failpolicy.Cause
-	Misconfigured bool // the program and not the request is at fault; Cause is then [failpolicy.Key]
+	Misconfigured bool // the program and not the request is at fault; Cause is then [failpolicy.Key], or empty if no rule compiles
 	Status        failpolicy.Status
 	RetryAfter    time.Duration
 	Message       string // the rule's message, or a default, usually the title of the cause
 	Reason        error  // may name the key; after a loss it includes the handler's error
 }
 
-// Misconfigured returns the refusal for every call of an endpoint whose rules do not compile. The reason is for example
-// [Entry].Err.
+// Misconfigured returns the refusal for every call of an endpoint whose rules do not compile. Its Rule is the label of the
+// endpoint, and it has no Cause. The reason is for example [Entry].Err.
 func Misconfigured(e ruleset.Endpoint, reason error) *RefusedError {
 	none := failpolicy.Cause("")
-	return &RefusedError{Rule: e.Label(), Status: none.Status(), Message: none.Title(), Reason: reason}
+	return &RefusedError{Rule: e.Label(), Misconfigured: true, Status: none.Status(), Message: none.Title(), Reason: reason}
 }
 
-// Error returns the rule, the cause and the message. With [failpolicy.Key] it names the value that the request lacks
-// in the words of the template, such as in.OrderID.
+// Error returns the rule, the cause if there is one, and the message. If the cause is [failpolicy.Key], it also names the
+// missing or empty value as the template spells it, such as in.OrderID.
 func (e *RefusedError) Error() string {
-	return "lock rule " + strconv.Quote(e.Rule) + ": " + string(e.Cause) + ": " + e.Message + e.missingValue()
+	text := "lock rule " + strconv.Quote(e.Rule) + ": "
+	if e.Cause != "" {
+		text += string(e.Cause) + ": "
+	}
+	return text + e.Message + e.missingValue()
 }
 
 // missingValue returns, in brackets, the value that the request lacks; "" if the request was refused for another reason.
@@ -155,8 +160,8 @@ func (e *RefusedError) missingValue() string {
 // Unwrap returns the reason: errors of packages core and keyexpr, and after a loss also the handler's error.
 func (e *RefusedError) Unwrap() error { return e.Reason }
 
-// OutcomeFrom returns the outcome so far from the context of a fallback: Cause, Rule, Status, RetryAfter and Reason. For
-// any other context it reports false.
+// OutcomeFrom returns, in a fallback, the outcome up to that point: Cause, Rule, Status, RetryAfter and Reason. ctx must be
+// the context of the fallback. For any other context OutcomeFrom returns false.
 func OutcomeFrom(ctx context.Context) (Outcome, bool) {
 	o, ok := ctx.Value(outcomeKey{}).(*Outcome)
 	if !ok {

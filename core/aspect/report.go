@@ -90,8 +90,8 @@ func (c *collector) addError(e ruleset.Endpoint, err error) {
 	}
 }
 
-// addExpressions adds the problems in err that concern keys and conditions. The rules already have problems, so the
-// other problems in err may be consequences. It skips a key or condition for which c contains a problem.
+// addExpressions adds only those problems in err that concern keys and conditions. It drops the rest, because they may
+// follow from problems that the rules already have. It also skips a key or condition for which c contains a problem.
 func (c *collector) addExpressions(e ruleset.Endpoint, err error) {
 	var more collector
 	more.addError(e, err)
@@ -145,7 +145,8 @@ func (f *finding) withEndpoints() *ruleset.Problem {
 	return &p
 }
 
-// addRekeyed adds the rules of an endpoint that would take other locks than before.
+// addRekeyed adds an error for each rule that would take a new lock in place of an old one: see
+// [ruleset.CompareLocksAt].
 func (r *Report) addRekeyed(e ruleset.Endpoint, old, next []*ruleset.Resolved) {
 	refused, _ := ruleset.CompareLocksAt(e, old, next)
 	for _, p := range refused {

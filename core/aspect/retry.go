@@ -20,9 +20,9 @@ const (
 // of a fixed lease or the recent hold time of the rule, after [failpolicy.Debounced] the rest of the window. random
 // is in [0, 1), for example from [math/rand/v2.Float64]. It spreads clients that were refused at the same time.
 //
-//   - [failpolicy.Busy], [failpolicy.Overload]: the estimate plus or minus a quarter, between 1 s and 5 s.
+//   - [failpolicy.Busy], [failpolicy.Overload]: a random time near the estimate, between 1 s and 5 s: see spread.
 //   - [failpolicy.Debounced]: the estimate, rounded up to whole seconds if it is longer than one; 1 s if unknown. It is
-//     not spread, because clients do not wait for the end of a window in a herd.
+//     not spread, because few clients retry when a window ends.
 //   - [failpolicy.Backend]: 1 to 2 s.
 //   - every other cause: no hint. A repeated bad request stays bad, and repeating a call after a loss may do the
 //     work twice.
@@ -49,7 +49,7 @@ func spread(d time.Duration, random float64) time.Duration {
 	return between(high-2*reach, high, random)
 }
 
-// between returns the point at the fraction random between two bounds. If random is out of range, it returns the middle.
+// between maps random, from 0 to 1, to the range from low to high. If random is out of range, it returns the middle.
 func between(low, high time.Duration, random float64) time.Duration {
 	if !(random >= 0 && random < 1) { // NaN too
 		random = 0.5

@@ -12,7 +12,8 @@ import (
 // Table holds the rules of one provider, compiled for the endpoints of a [Registry]. A look-up takes no lock and does
 // not allocate. A table contains only the set in force; the registry checks each set before it comes into force.
 //
-// A table has one generation at a time, which never changes. A call runs to its end under the generation that it found:
+// A table has one generation in force at a time. A generation is immutable: every change puts a new one in its place. A
+// call runs to its end under the generation that it found:
 //
 //	          learn, Renew: the same set, with one more endpoint or a renewed one
 //	            ┌──┐
@@ -104,8 +105,9 @@ func (t *Table[K, X]) Renew(keys ...K) []*Entry[X] {
 // generation in force does not contain.
 func (t *Table[K, X]) learn(keys ...K) *generation[K, X] { return t.compile(false, true, keys...) }
 
-// compile implements learn. If renew is true, it also compiles endpoints that are known. If keepBroken is false and
-// the rules of an endpoint do not compile, nothing comes into force.
+// compile implements learn, Renew and Registry.begin. If renew is true, it also compiles known endpoints. If keepBroken is
+// false and the rules of an endpoint do not compile, compile returns the new generation, which contains the errors,
+// without putting it into force.
 func (t *Table[K, X]) compile(renew, keepBroken bool, keys ...K) *generation[K, X] {
 	t.compileMu.Lock()
 	defer t.compileMu.Unlock()
@@ -128,23 +130,23 @@ func (t *Table[K, X]) compile(renew, keepBroken bool, keys ...K) *generation[K, 
 	}
 }
 
-// extend replaces now with next. It reports false if a reload replaced now first.
-func (t *Table[K, X]) extend(now, next *generation[K, X], learned map[K]*Entry[X]) bool {
+// extend replaces the generation old with next. It returns false if a reload has already replaced old.
+func (t *Table[K, X]) extend(old, next *generation[K, X], learned map[K]*Entry[X]) bool {
 	t.swapMu.Lock()
 	defer t.swapMu.Unlock()
-	if !t.current.CompareAndSwap(now, next) {
+	if !t.current.CompareAndSwap(old, next) {
 		return false
 	}
 	for _, k := range t.adapter.sorted(maps.Keys(learned)) {
-		now.entries[k].retract(learned[k])
+		old.entries[k].retract(learned[k])
 		learned[k].announce()
 	}
 	return true
 }
 
 // replace puts a generation of another set into force. prepared is the generation that was in force when next was
-// created. If an endpoint was compiled since then, replace removes it from next, because next was prepared without it.
-// The next call of the endpoint compiles it. Observers are notified of the removed rules before the new ones, because both
+// created. If Renew compiled an endpoint since then, replace removes its entry from next, because that entry lacks the newly
+// declared rules. The next call of the endpoint compiles it. Observers are notified of the removed rules before the new ones, because both
 // may have the same names.
 func (t *Table[K, X]) replace(prepared, next *generation[K, X]) {
 	t.swapMu.Lock()

@@ -217,7 +217,7 @@ func fullSemaphore(t *testing.T, b *bench) {
 			if got.Code != b.adapter.Code(status) || got.Retry == 0 {
 				t.Errorf("got %+v, want %+v and a hint", got, status)
 			}
-			wantText(t, errors.New(got.All), "As many requests as may run at once are in progress")
+			wantText(t, errors.New(got.All), "The maximum number of concurrent requests is already in progress")
 			return "paid", nil
 		})
 		b.serveUnder(b.rule(func(r *ruleset.Rule) {

@@ -40,7 +40,8 @@ func newBuffer(w Writer, limit int, lost func() error) *buffer {
 	return &buffer{Writer: w, header: w.Header().Clone(), length: -1, limit: limit, status: w.Status(), lost: lost, atOnce: atOnce}
 }
 
-// newErrorBuffer returns a buffer without a limit. An error writer may replace the given status.
+// newErrorBuffer returns a buffer without a limit for the function that Result.Refuse calls. The response has the given
+// status unless that function sets another one.
 func newErrorBuffer(w Writer, status int) *buffer {
 	b := newBuffer(w, math.MaxInt, nil)
 	b.status = status
@@ -57,7 +58,7 @@ func (r *buffer) send() {
 		return
 	}
 	r.sent = true
-	if !r.Writer.Written() { // engine.HandleContext bypasses the buffer
+	if !r.Writer.Written() { // gin's engine.HandleContext may have written to the writer below
 		r.sendHeader()
 	}
 	if len(r.body) > 0 {
@@ -85,13 +86,14 @@ func (r *buffer) sendHeader() {
 	}
 	r.Writer.WriteHeader(r.status)
 	r.Writer.WriteHeaderNow()
-	maps.Copy(h, r.header) // headers set from now on are trailers
+	maps.Copy(h, r.header) // headers set after the header was final are trailers
 }
 
 // Header returns the header of the response. It is always the same map, because handlers keep it.
 func (r *buffer) Header() http.Header { return r.header }
 
-// WriteHeader sets the status. It sends informational statuses at once.
+// WriteHeader sets the status. As in net/http, it makes a final status final and sends an informational status at once.
+// Above a writer of gin it only records the status, as gin does.
 func (r *buffer) WriteHeader(code int) {
 	switch {
 	case r.sent:

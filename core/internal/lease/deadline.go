@@ -13,14 +13,14 @@ type deadline struct {
 	wall atomic.Int64 // Unix nanoseconds
 }
 
-// margin returns the time between the deadline of the holder and the end of the lease in Redis. It covers the drift of
-// two clocks over the lease and the granularity of both. It is never more than half the lease, so that leases of a few
-// milliseconds are usable.
+// margin returns the time between the deadline of the holder and the end of the lease in Redis. It covers the
+// drift between the clock of the client and the clock of Redis during the lease, and the granularity of both. It is never
+// more than half the lease, so that leases of a few milliseconds are usable.
 func margin(ttl time.Duration) time.Duration {
 	return min(ttl/100+granularity, ttl/2)
 }
 
-// granularity is how far two readings of the clocks may be apart.
+// granularity is the most by which two clocks that agree may differ when both are read at the same instant.
 const granularity = 2 * time.Millisecond
 
 // DeadlineAfter returns the deadline of a lease of length ttl whose command was sent at sent.

@@ -10,7 +10,7 @@
 //	[Client.MultiLock] says how long                                | TestMultiLock_IsNotStarvedBySingleKeys, TestMultiLock_HoldsNothingWhileItWaits
 //	a fencing token with each grant                                 | TestFenced_TokensRise, TestWithToken_NeverFalls
 //	Fencing by the lock alone                                       | TestWithToken_OfALockThatCannotHaveOne
-//	[Client.SpinLock] has no messages                               | TestSpin_NoMessages
+//	[Client.SpinLock] polls                                         | TestSpin_NoMessages
 //	[Client.FairLock] has one queue for all processes               | TestFair_OrderOfArrival, TestFair_DeadHeads
 //	[Client.ReadLock] has any number of readers                     | TestReadWrite_ReadersOfOneClient, TestReadWrite_WithRedisson
 //	[Client.Semaphore] has as many holders as permits               | TestPermitSemaphore_Wire, TestPermitSemaphore_SharedWithRedisson

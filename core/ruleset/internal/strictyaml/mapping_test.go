@@ -66,7 +66,7 @@ func TestMapping_ReadFilled(t *testing.T) {
 		"a: {paid: 1}":    "1:11: a.paid: 1 is a number: write true or false, without quotes",
 	} {
 		doc, problems := parsed(text)
-		ok := orderMapping.ReadFilled(doc, onlyValue(t, doc), "{paid: true}", &order{})
+		ok := orderMapping.ReadFilled(doc, firstValue(t, doc), "{paid: true}", &order{})
 		if got := strings.Join(*problems, "\n"); got != want || ok != (want == "") {
 			t.Errorf("%q: got %t, %q, want %q", text, ok, got, want)
 		}

@@ -24,8 +24,8 @@ func parsed(text string) (*strictyaml.Doc, *[]string) {
 	return doc, problems
 }
 
-// onlyValue returns the value of the first name of a document.
-func onlyValue(t *testing.T, doc *strictyaml.Doc) strictyaml.Value {
+// firstValue returns the value of the first key in the top-level mapping of doc.
+func firstValue(t *testing.T, doc *strictyaml.Doc) strictyaml.Value {
 	t.Helper()
 	if doc == nil {
 		t.Fatal("the text is not YAML")
@@ -33,7 +33,7 @@ func onlyValue(t *testing.T, doc *strictyaml.Doc) strictyaml.Value {
 	for v := range strictyaml.Pairs(doc.Root, "") {
 		return v
 	}
-	t.Fatal("the document has no name")
+	t.Fatal("the top-level mapping is empty")
 	return strictyaml.Value{}
 }
 

@@ -149,7 +149,7 @@ func TestParse_LongLine(t *testing.T) {
 		}
 	}
 	doc, problems := parsed("a: '" + rest + "'")
-	if _, ok := doc.Text(onlyValue(t, doc), strictyaml.Form{Long: true}); !ok {
+	if _, ok := doc.Text(firstValue(t, doc), strictyaml.Form{Long: true}); !ok {
 		t.Errorf("got %q", *problems)
 	}
 }

@@ -36,7 +36,7 @@ type Problem struct {
 // textProblem returns the first problem that keeps text from being YAML at all, with its place.
 func textProblem(text []byte) Problem {
 	if len(text) > MaxSize {
-		return Problem{Message: fmt.Sprintf("larger than %d MiB: split the rules between programs", MaxSize>>20)}
+		return Problem{Message: fmt.Sprintf("larger than %d MiB: give each program its own rule file", MaxSize>>20)}
 	}
 	line, column := 1, 1
 	for i := 0; i < len(text); {
@@ -51,7 +51,7 @@ func textProblem(text []byte) Problem {
 		i += size
 	}
 	if countValues(text) > maxValues {
-		return Problem{Message: fmt.Sprintf("more than %d lines and values: split the rules between programs", maxValues)}
+		return Problem{Message: fmt.Sprintf("more than %d lines and values: give each program its own rule file", maxValues)}
 	}
 	return Problem{}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// A text that cannot be YAML at all is reported with its place, before any other problem.
+// Parse rejects a text that is not YAML or exceeds a limit. It reports that problem alone, with its place unless the whole
+// text is too large.
 func TestParse_NotText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -28,9 +29,9 @@ func TestParse_NotText(t *testing.T) {
 		"a: b\n# \uffff":                  "2:3: U+FFFF is invisible and not allowed in a rule file: remove it",
 		"a: \ufffe":                       "1:4: U+FFFE is invisible and not allowed in a rule file: remove it",
 		"a: [\x01":                        "1:5: U+0001 is invisible and not allowed in a rule file: remove it",
-		strings.Repeat("\n", 4<<20) + "a": "larger than 4 MiB: split the rules between programs",
-		"[" + strings.Repeat("a,", 300_000) + "]": "more than 300000 lines and values: split the rules between programs",
-		strings.Repeat("a\n", 300_001):            "more than 300000 lines and values: split the rules between programs",
+		strings.Repeat("\n", 4<<20) + "a": "larger than 4 MiB: give each program its own rule file",
+		"[" + strings.Repeat("a,", 300_000) + "]": "more than 300000 lines and values: give each program its own rule file",
+		strings.Repeat("a\n", 300_001):            "more than 300000 lines and values: give each program its own rule file",
 		strings.Repeat("[", 20_000):               "1:10001: nested too deeply: a rule file has a few levels",
 	} {
 		doc, problems := parsed(text)
@@ -92,7 +93,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// FuzzQuote checks that YAML reads a quoted text back, after a name and in a list.
+// FuzzQuote checks that the YAML parser returns a quoted text unchanged as an item of a list.
 func FuzzQuote(f *testing.F) {
 	for _, text := range []string{"", "a", "it's", `"`, `\`, "a\nb", "\x00", "#{x}", "\u2028", "\ufeff", "\u0085", " a ", "\r\n", "'\n\"", "\x7f\x80", "\"\uffff", "\"\u2028"} {
 		f.Add(text)

@@ -195,13 +195,13 @@ func TestDoc_Values(t *testing.T) {
 			t.Parallel()
 			for text, want := range r.good {
 				doc, problems := parsed(text)
-				if got, ok := r.read(doc, onlyValue(t, doc)); !ok || !reflect.DeepEqual(got, want) || len(*problems) > 0 {
+				if got, ok := r.read(doc, firstValue(t, doc)); !ok || !reflect.DeepEqual(got, want) || len(*problems) > 0 {
 					t.Errorf("%q: got %#v, %q, want %#v", text, got, *problems, want)
 				}
 			}
 			for text, want := range r.bad {
 				doc, problems := parsed(text)
-				_, ok := r.read(doc, onlyValue(t, doc))
+				_, ok := r.read(doc, firstValue(t, doc))
 				if doc.ReportComments(); ok || len(*problems) != 1 || (*problems)[0] != want {
 					t.Errorf("%q: got %q, read: %t, want\n%s", text, *problems, ok, want)
 				}
@@ -232,7 +232,7 @@ func TestValue_Item(t *testing.T) {
 	t.Parallel()
 	for text, flow := range map[string]bool{"a: [b, c]": true, "a:\n- b\n- c": false, "{a: [b, c]}": true} {
 		doc, _ := parsed(text)
-		item := onlyValue(t, doc).Item(1)
+		item := firstValue(t, doc).Item(1)
 		if item.Field != "a[1]" || item.Key != nil || item.Node.Value != "c" || item.Flow != flow {
 			t.Errorf("%q: got %+v", text, item)
 		}
@@ -261,12 +261,12 @@ func TestDoc_Is(t *testing.T) {
 		"a: 1":   "1:4: a: 1 is a number: write this",
 	} {
 		doc, problems := parsed(text)
-		if doc.Is(onlyValue(t, doc), yaml.MappingNode, "this") || len(*problems) != 1 || (*problems)[0] != want {
+		if doc.Is(firstValue(t, doc), yaml.MappingNode, "this") || len(*problems) != 1 || (*problems)[0] != want {
 			t.Errorf("%q: got %q, want %q", text, *problems, want)
 		}
 	}
 	doc, problems := parsed("a: {}")
-	if !doc.Is(onlyValue(t, doc), yaml.MappingNode, "this") {
+	if !doc.Is(firstValue(t, doc), yaml.MappingNode, "this") {
 		t.Errorf("got %q", *problems)
 	}
 }
@@ -288,7 +288,7 @@ func TestDoc_ReportComments(t *testing.T) {
 		"b: 10 #{a}\n":                        {`1:4: b: 10 is a number: write it as text, in quotes: "10"`},
 	} {
 		doc, problems := parsed(text)
-		if v := onlyValue(t, doc); strings.HasPrefix(text, "b: 10") {
+		if v := firstValue(t, doc); strings.HasPrefix(text, "b: 10") {
 			doc.Reportf(v.Node, v.Field, "10 is a number: write it as text, in quotes: %q", "10")
 		}
 		doc.ReportComments()
@@ -337,7 +337,7 @@ func TestDoc_ShownCorrections(t *testing.T) {
 	} {
 		doc, problems := parsed(text + "\n")
 		if doc != nil {
-			doc.Text(onlyValue(t, doc), strictyaml.Form{})
+			doc.Text(firstValue(t, doc), strictyaml.Form{})
 		}
 		if len(*problems) != 1 {
 			t.Errorf("%q: got %q, want one problem", text, *problems)
@@ -349,7 +349,7 @@ func TestDoc_ShownCorrections(t *testing.T) {
 			t.Errorf("%q: the shown line %q is refused: %q", text, line, *more)
 			continue
 		}
-		got, ok := again.Text(onlyValue(t, again), strictyaml.Form{})
+		got, ok := again.Text(firstValue(t, again), strictyaml.Form{})
 		if again.ReportComments(); !ok || len(*more) > 0 || got != want {
 			t.Errorf("%q: the shown line %q is read as %q, %q; want %q", text, line, got, *more, want)
 		}
