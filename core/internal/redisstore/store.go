@@ -105,7 +105,7 @@ func (s *Store) Ping(ctx context.Context, key string) error {
 
 // RecordTimeout records that an operation on key timed out with err. If the node has not answered since, it
 // counts as silent.
-func (s *Store) RecordTimeout(key string, err error) { s.wire.GaveUp(key, err) }
+func (s *Store) RecordTimeout(key string, err error) { s.wire.RecordTimeout(key, err) }
 
 // node returns a client of the master that owns key.
 func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {

@@ -14,13 +14,13 @@ import (
 // Acks is the number of replicas that have to acknowledge a command.
 type Acks int
 
-// NoAcks, and the values that depend on the number of replicas.
+// Special values of Acks. A positive value is a number of replicas.
 const (
-	// NoAcks asks no replica.
+	// NoAcks requires no acknowledgement.
 	NoAcks Acks = 0
-	// MajorityAcks is the number of replicas that form a majority of the servers together with the master.
+	// MajorityAcks requires enough replicas to form a majority of the servers together with the master.
 	MajorityAcks Acks = -1
-	// AllAcks is all replicas.
+	// AllAcks requires all replicas.
 	AllAcks Acks = -2
 )
 
@@ -42,9 +42,9 @@ type Replication struct {
 	Timeout time.Duration // how long the replicas have to acknowledge
 }
 
-// acker sends the commands to one node that replicas have to acknowledge. WAIT concerns the writes of its
-// connection and delays all later commands on it. So these commands are sent on separate
-// connections, one exchange on each at a time.
+// acker sends to one node the commands that replicas have to acknowledge. WAIT covers only the writes of
+// its own connection, and it delays all later commands on that connection. So the acker uses separate
+// connections. On each, it runs one exchange at a time.
 type acker struct {
 	life // its mutex guards idle
 
@@ -53,7 +53,7 @@ type acker struct {
 	wants    Replication
 	replicas *replicas
 	sight    sight
-	room     chan struct{} // one element for each exchange
+	room     chan struct{} // one element for each exchange under way
 	idle     []*pipeline
 	trip     atomic.Int64
 }
@@ -93,7 +93,7 @@ func (a *acker) take() *pipeline {
 	return a.origin.pipeline(maxQueued, &a.trip, func() {})
 }
 
-// give returns a connection to the idle ones.
+// give makes a connection idle. It closes the connection if the connection broke or the acker is closed.
 func (a *acker) give(p *pipeline) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -113,8 +113,8 @@ func (a *acker) need(slots []int) int {
 	return a.wants.Acks.among(most)
 }
 
-// prepare returns the acknowledgement for commands with a limit. It needs the number of replicas,
-// which takes a round trip the first time.
+// prepare returns the acknowledgement for commands that may take until limit. If the required
+// number depends on the number of replicas, the first call asks the node, which takes a round trip.
 func (a *acker) prepare(ctx context.Context, limit time.Time, slots ...int) (*acknowledgement, error) {
 	limit = within(ctx, limit)
 	if a.wants.Acks < 0 && !a.sight.known() {
@@ -144,7 +144,7 @@ func (a *acker) note(info *command) {
 	}
 }
 
-// replicasError means that the master could not be asked for its replicas.
+// replicasError means that the master did not report the number of its replicas.
 type replicasError struct{ cause error }
 
 func (e *replicasError) Error() string {
@@ -177,7 +177,7 @@ func (a *acker) submit(cmds []*command) {
 	}
 }
 
-// exchange is one sending of commands on a connection that is used for nothing else at that time.
+// exchange sends commands and their WAIT once, on a connection that serves no other exchange at the same time.
 type exchange struct {
 	acker    *acker
 	pipeline *pipeline
@@ -187,7 +187,7 @@ type exchange struct {
 
 	scripts    []*command
 	wait, info *command
-	end        func() bool  // ends the time limit; false: it was reached, and the commands are being recalled
+	end        func() bool  // stops the time limit; false: the limit was reached, and the pipeline recalls the commands
 	left       atomic.Int32 // commands without an answer, plus one for begin
 }
 
@@ -204,19 +204,19 @@ func (x *exchange) enter() {
 	}
 }
 
-// begin sends the scripts, the WAIT, and from time to time the question for the number of replicas.
+// begin sends the scripts and the WAIT. If the number of replicas is old, it also sends INFO.
 func (x *exchange) begin() {
 	x.pipeline = x.acker.take()
 	var all []*command
 	for _, c := range x.cmds {
-		script := internal(x.answered, c.given...)
+		script := internal(x.countAnswer, c.given...)
 		script.asking = c.asking
 		x.scripts = append(x.scripts, script)
 	}
-	x.wait = internal(x.answered, x.ack.command()...)
+	x.wait = internal(x.countAnswer, x.ack.command()...)
 	all = append(append(all, x.scripts...), x.wait)
 	if x.acker.sight.old() {
-		x.info = internal(x.answered, "info", "replication")
+		x.info = internal(x.countAnswer, "info", "replication")
 		all = append(all, x.info)
 	}
 	x.left.Store(int32(len(all)) + 1)
@@ -235,11 +235,11 @@ func (x *exchange) begin() {
 		defer cancel()
 		return stop()
 	}
-	x.answered()
+	x.countAnswer()
 }
 
-// answered completes the exchange after the last answer.
-func (x *exchange) answered() {
+// countAnswer completes the exchange after the last answer.
+func (x *exchange) countAnswer() {
 	if x.left.Add(-1) > 0 {
 		return
 	}
@@ -281,9 +281,10 @@ func (x *exchange) shortfall() *ShortfallError {
 	return &ShortfallError{Wanted: wanted, Acknowledged: int(got), Replicas: x.acker.sight.now(), Cause: x.wait.failure}
 }
 
-// replicas holds the largest number of replicas that this client saw at a master. A replica that
-// disappears never lowers the number: it may become the master and would lose the writes that it
-// lacks. In a Cluster the number belongs to slots, which have another master after a failover.
+// replicas holds the largest number of replicas that this client saw at a master. The number never
+// falls when a replica disappears, because that replica may become the master, and the writes that
+// it lacks would be lost. In a Cluster each slot has a number, because its master changes in a
+// failover.
 type replicas struct{ most []atomic.Int32 }
 
 func newReplicas(n int) *replicas { return &replicas{most: make([]atomic.Int32, n)} }
@@ -302,8 +303,8 @@ func (r *replicas) raise(slot, now int) int {
 	}
 }
 
-// lookEvery is the maximum age of the number of replicas of a node. The next question for it is sent
-// after a call, without an extra round trip.
+// lookEvery is the maximum age of the number of replicas of a node. An exchange that finds an older
+// number sends INFO after its WAIT, without an extra round trip.
 const lookEvery = time.Second
 
 // sight holds the number of replicas that a node had when it was last asked.
@@ -323,13 +324,13 @@ func (s *sight) note(info string) {
 	s.last.Store(n + 1)
 }
 
-// known reports whether the node answered before.
+// known reports whether the node has reported a number.
 func (s *sight) known() bool { return s.last.Load() > 0 }
 
 // now returns the last number, -1 if there is none.
 func (s *sight) now() int { return int(s.last.Load()) - 1 }
 
-// old reports whether the node should be asked again. It then counts as asked.
+// old reports whether the node should be asked again. If so, the node counts as asked.
 func (s *sight) old() bool {
 	now, at := int64(time.Since(s.start)), s.at.Load()
 	return now-at >= int64(lookEvery) && s.at.CompareAndSwap(at, now)
@@ -340,8 +341,8 @@ func (s *sight) forget() { s.at.Store(-int64(lookEvery)) }
 
 // replicasIn counts the replicas in the answer to INFO replication, including those that are being
 // synchronized. A replica that reconnected may be listed twice. It counts once if its old
-// connection sent nothing for more than a second. Behind an address translation several replicas
-// may look like one, but each of them sends something every second.
+// connection sent nothing for more than a second. Several replicas may have one address because of
+// address translation. All of them count, because each sends something every second.
 func replicasIn(info string) (n int) {
 	type address struct{ ip, port string }
 	speaking := make(map[address]int)

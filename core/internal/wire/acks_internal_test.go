@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAcks_Of(t *testing.T) {
+func TestAcks_Among(t *testing.T) {
 	t.Parallel()
 	for replicas, want := range map[int]struct{ majority, all int }{0: {0, 0}, 1: {1, 1}, 2: {1, 2}, 3: {2, 3}, 4: {2, 4}, 5: {3, 5}} {
 		if got := MajorityAcks.among(replicas); got != want.majority {

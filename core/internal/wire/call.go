@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Call is one script on its way to Redis. Only one goroutine may use it. It is a value, so that a call that
-// is answered at once costs no allocation; a copy may continue the call.
+// Call is one script on its way to Redis. Only one goroutine may use it. Call is a value, so that a call
+// that is answered at once costs no allocation. A copy may continue the call.
 type Call struct {
 	// Sent is when the call was handed to this package, or a little before.
 	Sent time.Time
@@ -24,36 +24,36 @@ type Call struct {
 	err    error // the error of a finished call
 	state  callState
 	onHang OnHang
-	twice  bool // it was sent again because its connection hung
-	last   bool // it is not sent a second time
-	urgent bool // it is sent even to a silent node
+	twice  bool // the call was sent again because its connection hung
+	last   bool // Wait does not send the call a second time
+	urgent bool // the call is sent even to a silent node
 	acked  bool // replicas have to acknowledge it
-	moved  bool // it follows a redirection
+	moved  bool // the call follows a redirection
 }
 
 type callState uint8
 
 const (
 	prepared callState = iota
-	queued             // on its way to the answer
+	queued             // sent, without an answer
 	finished
 )
 
-// OnHang selects the reaction of Wait when the connection of a call hangs and there is another one.
+// OnHang selects what Wait does when the connection of a call hangs and another connection is open.
 type OnHang uint8
 
 // The values of OnHang.
 const (
-	Returns    OnHang = iota // returns an error at once: the caller prepares another call
-	WaitsOn                  // continues to wait: the script must not be executed twice
-	SendsAgain               // sends the call once more: the script may be executed twice
+	Returns    OnHang = iota // returns an error at once, and the caller prepares another call
+	WaitsOn                  // continues to wait, because the script must not be executed twice
+	SendsAgain               // sends the call once more, because the script may be executed twice
 )
 
 // OnHang sets the reaction of Wait when the connection hangs.
 func (c *Call) OnHang(what OnHang) { c.onHang = what }
 
-// Twice reports whether the call was sent again because its connection hung. The first sending may
-// land later.
+// Twice reports whether the call was sent again because its connection hung. Redis may execute the
+// first sending later.
 func (c *Call) Twice() bool { return c.twice }
 
 // Call prepares a script. args are the arguments of EVALSHA after the digest: the number of keys, the
@@ -73,8 +73,8 @@ func (c *Call) Shortfall() error {
 	return c.cmd.ack.short
 }
 
-// Settle makes Wait accept any answer, even a reply that the server does not have the script. The caller
-// no longer wants the call to be executed.
+// Settle makes Wait accept any answer, even NOSCRIPT. The caller only needs to know the fate of the
+// call.
 func (c *Call) Settle() { c.last = true }
 
 // Wait sends the call and waits for the reply until ctx is done or limit passes. It sends the call again
@@ -92,11 +92,11 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (reply any, fate Fate,
 	if c.node != nil && fate != Answered && !errors.Is(err, ErrSilent) {
 		c.node.health.rouse()
 	}
-	if c.redis.away(err) {
+	if c.redis.redirects(err) {
 		err = &redirectLoopError{err}
 	}
 	if fate != Answered && c.redis.cluster != nil {
-		c.redis.cluster.stale() // another node may have taken over
+		c.redis.cluster.reloadSlots() // another node may have taken over
 	}
 	if c.node != nil {
 		err = c.node.health.explain(err)
@@ -113,7 +113,7 @@ func (c *Call) Late() (reply any, fate Fate, err error) {
 	case !c.cmd.over():
 		return nil, Unknown, errPending
 	}
-	if err := c.cmd.settled(); err != nil {
+	if err := c.cmd.takeAnswer(); err != nil {
 		c.state, c.err = finished, err
 		return nil, FateOf(err), err
 	}
@@ -132,15 +132,15 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 	if err := c.prepare(ctx, limit, nil); err != nil {
 		return err
 	}
-	return c.sent(c.cmd.through(c.redis.hooks))
+	return c.recordOutcome(c.cmd.through(c.redis.hooks))
 }
 
 // prepare finds the node of the key and fails if that node is silent. Calls that are sent together share
-// ack; nil: the call has a separate one.
+// ack. If ack is nil, the call gets its own.
 func (c *Call) prepare(ctx context.Context, limit time.Time, ack *acknowledgement) (err error) {
 	defer func() {
 		if err != nil {
-			err = unsent(err)
+			err = markUnsent(err)
 			c.state, c.err = finished, err
 		}
 	}()
@@ -158,13 +158,13 @@ func (c *Call) prepare(ctx context.Context, limit time.Time, ack *acknowledgemen
 			return err
 		}
 	}
-	c.node.health.sent(c.at)
+	c.node.health.recordSending(c.at)
 	cmd.to, cmd.health, cmd.at, cmd.ctx.caller, cmd.limit = c.node, c.node.health, c.at, ctx, limit
 	return nil
 }
 
-// sent records the outcome of the sending.
-func (c *Call) sent(err error) error {
+// recordOutcome records the outcome of the sending.
+func (c *Call) recordOutcome(err error) error {
 	c.state, c.err = finished, err
 	if c.cmd.pending() {
 		c.state = queued
@@ -172,14 +172,14 @@ func (c *Call) sent(err error) error {
 	return err
 }
 
-// follow prepares another sending if the answer requires one: with the whole script, which Redis then
-// caches, or to another node of the Cluster. It follows one redirection. Without an answer it follows
-// OnHang. It reports whether to run the call again.
+// follow prepares another sending if the answer requires one, and reports whether to run the call
+// again. After NOSCRIPT the command contains the whole script, which Redis then caches. A redirection
+// of the Cluster is followed once. If the connection hangs, follow does what OnHang says.
 func (c *Call) follow(err error) bool {
 	if hangs(err) {
 		if c.onHang == SendsAgain && !c.last {
 			c.onHang, c.twice = WaitsOn, true
-			c.again(c.cmd.given[0].(string), c.cmd.given[1], c.cmd.asking) //nolint:errcheck,forcetypeassert // newCommand has it from a string
+			c.prepareAgain(c.cmd.given[0].(string), c.cmd.given[1], c.cmd.asking) //nolint:errcheck,forcetypeassert // newCommand has it from a string
 			return true
 		}
 		return c.onHang != Returns
@@ -188,34 +188,36 @@ func (c *Call) follow(err error) bool {
 		return false
 	}
 	if MeaningOf(err) == MeansNoScript && c.cmd.given[0] == "evalsha" {
-		c.again("eval", c.script.Source, c.cmd.asking)
+		c.prepareAgain("eval", c.script.Source, c.cmd.asking)
 		return true
 	}
-	if c.moved || !c.redis.away(err) {
+	if c.moved || !c.redis.redirects(err) {
 		return false
 	}
-	to, ask := c.redis.cluster.redirected(c.node, err)
+	to, ask := c.redis.cluster.redirectTarget(c.node, err)
 	if to == nil {
 		return false
 	}
 	c.moved, c.node = true, to
-	c.again("evalsha", c.script.Digest, ask)
+	c.prepareAgain("evalsha", c.script.Digest, ask)
 	return true
 }
 
-// again prepares the command once more.
-func (c *Call) again(verb string, body any, asking bool) {
+// prepareAgain prepares the command once more.
+func (c *Call) prepareAgain(verb string, body any, asking bool) {
 	c.cmd, c.state, c.at = newCommand(verb, body, c.cmd.given[2:]), prepared, time.Now()
 	c.cmd.asking = asking
 }
 
-// away reports whether the answer redirects to another node of the Cluster, which has the key or receives
+// redirects reports whether the answer redirects to another node of the Cluster, which has the key or receives
 // its slot.
-func (r *Redis) away(err error) bool { return r.cluster != nil && MeaningOf(err) == MeansElsewhere }
+func (r *Redis) redirects(err error) bool {
+	return r.cluster != nil && MeaningOf(err) == MeansElsewhere
+}
 
 // Together sends calls to one node in one pipeline of the hooks and waits for their answers. After that,
-// Wait of each call returns its answer and follows its OnHang. Together sends the calls even while the
-// node is silent.
+// Wait of each call returns the answer of the call, and does what its OnHang says. Together sends the
+// calls even while the node is silent.
 func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 	var slots []int
 	var acked bool
@@ -230,7 +232,7 @@ func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 	}
 	if err != nil {
 		for _, c := range calls {
-			c.node, c.state, c.err = n, finished, unsent(err)
+			c.node, c.state, c.err = n, finished, markUnsent(err)
 		}
 		return
 	}
@@ -245,7 +247,7 @@ func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 		return
 	}
 	for i, err := range throughAll(r.hooks, cmds) {
-		if err = sent[i].sent(err); hangs(err) {
+		if err = sent[i].recordOutcome(err); hangs(err) {
 			sent[i].follow(err) // a later Wait does not return this error
 		}
 	}
@@ -255,7 +257,7 @@ func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 type Script struct{ Source, Digest any }
 
 // NewScript computes the digest under which Redis caches a script. Redis names scripts by their
-// SHA-1. The digest protects nothing, so a FIPS-only process may use it.
+// SHA-1. The digest protects nothing, so NewScript may compute it in a FIPS-only process.
 func NewScript(source string) Script {
 	var digest string
 	fips140.WithoutEnforcement(func() {

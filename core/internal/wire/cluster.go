@@ -15,16 +15,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// cluster holds the nodes for the masters of a Cluster and for servers that were taken for masters. The
-// auto-pipeline of a ClusterClient mixes the commands of several masters in a batch, so that one silent
-// master blocks the keys of the others.
+// cluster holds the nodes for the masters of a Cluster and for servers that were taken for masters. It
+// does not use the auto-pipeline of the ClusterClient, which mixes the commands for several masters in
+// a batch, so that one silent master blocks the keys of the others.
 //
 //	none -> there  a command needs a key of the node, or was redirected to it
 //	there -> none  go-redis closed its client, because the node left the Cluster
 //	there -> none  go-redis never had a client for it, and no command used it for a while
 //	there -> none  the cluster is closed
 //
-// Only open, takeLeft and close change that.
+// Only open, takeLeft and close change these states.
 type cluster struct {
 	life // its mutex guards flight
 
@@ -37,12 +37,12 @@ type cluster struct {
 	nodes struct {
 		sync.RWMutex
 
-		all   map[string]member // by address
-		swept bool              // sweep runs
+		all      map[string]member // by address
+		sweeping bool              // sweep runs
 	}
 }
 
-// member is a node of a Cluster. It is a value, so that a member that was read under the lock does
+// member is a node of a Cluster. It is a value, so that a copy that was read under the lock does
 // not change.
 type member struct {
 	*node
@@ -65,7 +65,7 @@ func newCluster(client *redis.ClusterClient, timeout time.Duration, newNode func
 func (c *cluster) nodeOf(key string) (*node, error) {
 	client, err := c.client.MasterForKey(context.Background(), key) //nolint:forbidigo // nothing is sent
 	if err != nil {
-		c.stale()
+		c.reloadSlots()
 		return nil, err
 	}
 	c.nodes.RLock()
@@ -88,8 +88,8 @@ func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error)
 	if !known {
 		m.node = c.newNode(opts)
 	}
-	if !c.nodes.swept {
-		c.nodes.swept = c.spawn(c.sweep)
+	if !c.nodes.sweeping {
+		c.nodes.sweeping = c.spawn(c.sweep)
 	}
 	m.used = time.Now()
 	if client != nil && m.client == nil {
@@ -100,9 +100,9 @@ func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error)
 	return m.node, nil
 }
 
-// redirected returns the node that the answer of another node names. ask reports whether the key is
-// there already while its slot is not. A new node gets the options of from.
-func (c *cluster) redirected(from *node, err error) (to *node, ask bool) {
+// redirectTarget returns the node that the redirection in err names. ask reports whether the
+// redirection is an ASK: the slot is moving to that node. A new node gets the options of from.
+func (c *cluster) redirectTarget(from *node, err error) (to *node, ask bool) {
 	reply, ok := replyOf(err)
 	if !ok {
 		return nil, false
@@ -113,7 +113,7 @@ func (c *cluster) redirected(from *node, err error) (to *node, ask bool) {
 			return nil, false
 		}
 	}
-	c.stale()
+	c.reloadSlots()
 	opts := *from.dialer.opts
 	opts.Addr = addr
 	to, err = c.open(&opts, nil)
@@ -145,13 +145,13 @@ func (c *cluster) sweep() {
 	}
 }
 
-// takeLeft removes and returns the nodes that left.
+// takeLeft removes the nodes that left, and returns them.
 func (c *cluster) takeLeft() (left []member) {
 	c.nodes.RLock()
 	all := maps.Clone(c.nodes.all)
 	c.nodes.RUnlock()
 	for addr, m := range all {
-		if !m.left() {
+		if !m.hasLeft() {
 			continue
 		}
 		c.nodes.Lock()
@@ -164,9 +164,9 @@ func (c *cluster) takeLeft() (left []member) {
 	return left
 }
 
-// left reports whether the node left the Cluster, so that go-redis closed its client. It
-// sends nothing, and the client has no hooks.
-func (m member) left() bool {
+// hasLeft reports whether the node left the Cluster, so that go-redis closed its client. It sends
+// nothing and runs no hook.
+func (m member) hasLeft() bool {
 	if m.client == nil {
 		return time.Since(m.used) > unknownFor
 	}
@@ -184,8 +184,8 @@ func closeNodes(list []member) {
 	all.Wait()
 }
 
-// stale asks for the slots again, in the background and not too often.
-func (c *cluster) stale() { c.client.ReloadState(context.Background()) } //nolint:forbidigo // go-redis ignores it
+// reloadSlots asks for the slots again, in the background and not too often.
+func (c *cluster) reloadSlots() { c.client.ReloadState(context.Background()) } //nolint:forbidigo // go-redis ignores it
 
 // close closes all nodes.
 func (c *cluster) close() {
@@ -198,13 +198,13 @@ func (c *cluster) close() {
 	c.workers.Wait()
 }
 
-// flight is one attempt to reach the Cluster. A caller waits for it until the limit of the caller; the
-// flight continues for the others.
+// flight is one attempt to reach the Cluster, shared by all callers. A caller stops waiting at its
+// limit. The flight continues for the others.
 type flight struct {
 	once    sync.Once
 	done    chan struct{}
 	err     error
-	trouble trouble // the trouble of the last node that could not be reached
+	trouble trouble // the last error of an attempt to connect
 }
 
 func (f *flight) land(err error) {
@@ -221,7 +221,7 @@ type askFunc = func(ctx context.Context, probe *redis.ClusterClient) error
 func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask askFunc) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
 	defer cancel()
-	f := c.reaching(ask)
+	f := c.currentFlight(ask)
 	select {
 	case <-f.done:
 		if c.reached.Load() {
@@ -233,8 +233,8 @@ func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask askFunc) err
 	}
 }
 
-// reaching returns the flight under way, or a new one.
-func (c *cluster) reaching(ask askFunc) *flight {
+// currentFlight returns the flight under way, or a new one.
+func (c *cluster) currentFlight(ask askFunc) *flight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.flight != nil {
@@ -250,13 +250,13 @@ func (c *cluster) reaching(ask askFunc) *flight {
 	return f
 }
 
-// fly contacts the Cluster. It also connects to the addresses of the caller's client, because go-redis
-// may take long to find out that none of them is alive.
+// fly contacts the Cluster. At the same time it connects to the addresses of the caller's client,
+// because go-redis may take long to find out that none of them answers.
 func (c *cluster) fly(f *flight, ask askFunc) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		if err := c.entries(ctx, &f.trouble); err != nil {
+		if err := c.dialAddresses(ctx, &f.trouble); err != nil {
 			f.land(err)
 			cancel(err)
 		}
@@ -290,9 +290,9 @@ func (c *cluster) reach(ctx context.Context, ask askFunc) error {
 	return err
 }
 
-// entries tries repeatedly to connect to all addresses of the caller's client. It returns an error if
+// dialAddresses tries repeatedly to connect to all addresses of the caller's client. It returns an error if
 // none of them accepts a connection within the timeout.
-func (c *cluster) entries(ctx context.Context, trouble *trouble) error {
+func (c *cluster) dialAddresses(ctx context.Context, trouble *trouble) error {
 	opts := c.client.Options()
 	dial := opts.Dialer
 	if dial == nil {

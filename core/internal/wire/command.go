@@ -18,16 +18,16 @@ import (
 //	sending  -> over     it has an outcome, or its caller left
 //	prepared -> refused  the hooks returned without sending it
 //
-// Only transmit and outcome change the phase. A hook may run the next one in a goroutine that outlives the
-// hook, so the outcome is read only after it was set.
+// Only transmit and outcome change the phase. A hook may run the next hook in a goroutine that continues
+// after the first one returned. So the outcome is read only in the phase over.
 type command struct {
 	redis.Cmd
 
-	ctx   carried
+	ctx   hookContext
 	phase atomic.Int32
-	size  int32     // in bytes on the wire; at this place it takes no room
+	size  int32     // in bytes on the wire; placed here, it fills padding
 	given []any     // the arguments to send; hooks see, and may change, a copy in Cmd
-	room  [2][8]any // enough for both lists of most scripts
+	room  [2][8]any // memory for given and the copy in Cmd, enough for most scripts
 	seen  error     // the outcome as changed by hooks
 
 	// How to send it.
@@ -35,7 +35,7 @@ type command struct {
 	health  *health          // the health of the node
 	ack     *acknowledgement // nil: replicas need not acknowledge it
 	asking  bool             // an ASKING is sent before it
-	company bool             // it is sent together with others; its caller sends them before it reads a reply
+	batched bool             // its caller sends more commands before it reads a reply
 	at      time.Time        // when it was sent, or a little before
 	limit   time.Time        // end of the wait for the answer
 
@@ -59,8 +59,8 @@ const keyPosition = 3
 type destination interface {
 	// send passes commands to the node. A refused command contains its error.
 	send(cmds []*command)
-	// surroundings returns the hooks of the node's client; nil: it has none.
-	surroundings() hooks
+	// clientHooks returns the hooks of the node's client; nil: it has none.
+	clientHooks() hooks
 }
 
 // newCommand returns a command that was not sent yet.
@@ -73,7 +73,8 @@ func newCommand(verb string, body any, args []any) *command {
 	return c
 }
 
-// internal returns a command that no hook sees and no caller waits for. Its answer calls then.
+// internal returns a command that no hook sees. If then is not nil, no caller waits for the answer: the answer calls
+// then instead.
 func internal(then func(), args ...any) *command {
 	c := &command{given: args}
 	c.then = then
@@ -91,7 +92,7 @@ func (c *command) Err() error {
 	return c.seen
 }
 
-// SetErr keeps the outcome as changed by go-redis and hooks. Only hooks see it.
+// SetErr records the error that go-redis or a hook sets. Only hooks see this error.
 func (c *command) SetErr(err error) { c.seen = err }
 
 // Val returns the reply for hooks. It does not wait.
@@ -108,8 +109,8 @@ func (c *command) Result() (any, error) { return c.Val(), c.Err() }
 // String returns the command with its arguments, for the logs of hooks.
 func (c *command) String() string { return fmt.Sprint(c.Args()...) }
 
-// outcome returns the outcome of the command after the hooks returned said. Hooks can only prevent that
-// it is sent, or make it fail although it was answered.
+// outcome returns the outcome of the command after the hooks returned said. Hooks can only prevent the
+// command from being sent, or make it fail although it was answered.
 func (c *command) outcome(said error) error {
 	if c.phase.CompareAndSwap(commandPrepared, commandRefused) {
 		if said != nil {
@@ -127,7 +128,8 @@ func (c *command) outcome(said error) error {
 }
 
 // transmit sends the commands to one node, once, and waits for their answers, inside the hooks. A
-// hook that runs it again, for example to retry, gets the same outcome. It returns the first error.
+// hook that runs transmit again, for example to retry, gets the same outcome. It returns the first
+// error.
 func transmit(cmds ...*command) error {
 	for _, c := range cmds {
 		if c.phase.Load() == commandPrepared && !slices.Equal(c.Args(), c.given) {
@@ -164,13 +166,14 @@ func (c *command) pending() bool { return c.phase.Load() == commandOver && c.wai
 // When the answer is slow, the caller waits for its context and its limit as well.
 //
 //	soon -> over  the pipeline completed it
-//	soon -> slow  it takes long, or the limit of its caller is too near
+//	soon -> slow  it takes long
 //	slow -> over  the pipeline completed it
 //
-// It is completed once, at the end, and only its caller reads it afterwards. It becomes slow only while it is in
-// the queue of a pipeline, under the mutex of the pipeline, and is completed after that.
+// The answer is completed once, and only its caller reads it afterwards. An answer becomes slow only under the
+// mutex of a pipeline, while its command is in the queue of that pipeline. The answer is completed after the
+// command left the queue.
 type answer struct {
-	soon    sync.WaitGroup // counts 1 until there is an answer, or it is slow
+	soon    sync.WaitGroup // counts 1 until the answer is completed or slow
 	wake    chan struct{}  // for a slow answer
 	isOver  atomic.Bool
 	hung    atomic.Int32 // whether its connection hangs and the caller was interrupted
@@ -210,7 +213,7 @@ func (a *answer) complete(reply any, err error) {
 	}
 }
 
-// slow makes the caller wait for other events as well.
+// slow makes the caller wait for its context and its limit as well.
 func (a *answer) slow() {
 	if a.wake == nil && a.then == nil {
 		a.wake = make(chan struct{}, 1)
@@ -229,25 +232,25 @@ func (a *answer) hangs() {
 // over reports whether there is an answer.
 func (a *answer) over() bool { return a.isOver.Load() }
 
-// settled copies the answer to the fields that hooks see.
-func (c *command) settled() error {
+// takeAnswer copies the answer to the fields that hooks see.
+func (c *command) takeAnswer() error {
 	if c.failure == nil {
 		c.Cmd.SetVal(c.reply)
 	}
 	return c.failure
 }
 
-// await waits in two steps. Nearly every reply arrives during the first one. Only the caller of a slow
-// reply pays for a timer and observes its context.
+// await waits in two steps. Nearly every reply arrives during the first step, which ignores ctx. Only
+// for a slow reply the caller pays for a timer and observes ctx.
 func (c *command) await(ctx context.Context, limit time.Time) error {
 	c.soon.Wait()
 	if c.over() || c.ack != nil && c.awaitReplicas() {
-		return c.settled()
+		return c.takeAnswer()
 	}
 	return c.awaitSlow(ctx, limit)
 }
 
-// awaitReplicas waits for as long as replicas usually take.
+// awaitReplicas waits for the time that replicas usually take. It reports whether the answer came.
 func (c *command) awaitReplicas() bool {
 	timer := time.NewTimer(longestMoment)
 	defer timer.Stop()
@@ -258,8 +261,9 @@ func (c *command) awaitReplicas() bool {
 	return c.over()
 }
 
-// awaitSlow waits until ctx is done, limit passes, or the node is silent. When a node falls silent, many
-// callers wait. They share one context, whose cancellation ends their waits without a goroutine for each.
+// awaitSlow waits until ctx is done, limit passes, or the node is silent. The contexts of all callers
+// that wait for a node have one parent. When the node falls silent, canceling the parent ends all
+// waits without a goroutine for each.
 func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
 	speaks, done := c.health.startWaiting()
 	defer done()
@@ -273,12 +277,12 @@ func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
 		err = c.untilBy(waits, time.Now().Add(waking)) // this process did not run in the meantime
 	}
 	if err == nil {
-		return c.settled()
+		return c.takeAnswer()
 	}
 	return err
 }
 
-// untilBy waits for an answer, but not longer than limit. Its error is the cause if no answer came.
+// untilBy waits for an answer, but not longer than limit. If no answer came, it returns why the wait ended.
 func (c *command) untilBy(waits context.Context, limit time.Time) error {
 	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
 	defer cancel()
@@ -308,31 +312,31 @@ func within(ctx context.Context, limit time.Time) time.Time {
 	return limit
 }
 
-// carried is the context that hooks receive with a command. It contains the values of the caller's context,
-// such as the parent span, but is not canceled with it.
-type carried struct {
+// hookContext is the context that hooks receive with a command. It contains the values of the caller's context,
+// such as the parent span. The end of the caller's context does not cancel it.
+type hookContext struct {
 	caller context.Context //nolint:containedctx // the caller's, which waits for the answer
 }
 
 // Deadline returns no deadline.
-func (*carried) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (*hookContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
 // Done returns nil: the context is never canceled.
-func (*carried) Done() <-chan struct{} { return nil }
+func (*hookContext) Done() <-chan struct{} { return nil }
 
 // Err returns nil.
-func (*carried) Err() error { return nil }
+func (*hookContext) Err() error { return nil }
 
 // Value returns the value of the caller's context.
-func (c *carried) Value(key any) any {
+func (c *hookContext) Value(key any) any {
 	if c.caller == nil {
 		return nil
 	}
 	return context.WithoutCancel(c.caller).Value(key)
 }
 
-// acknowledgement is the number of replicas that commands sent together require, and the result. It is
-// written before the commands are completed.
+// acknowledgement holds the number of replicas that have to acknowledge commands that are sent
+// together, and the result. The result is written before the commands are completed.
 type acknowledgement struct {
 	slots  []int
 	wanted int
@@ -346,8 +350,8 @@ func (a *acknowledgement) command() []any {
 }
 
 // hooks runs commands through the present hooks of a client. Commands are sent on connections of this
-// package, but the caller's client may have hooks, for example for tracing. So a command runs through
-// those hooks first, and the innermost hook, which belongs to this package, sends it.
+// package, but the caller's client may have hooks, for example for tracing. A command runs through
+// those hooks first. The innermost hook, which belongs to this package, sends it.
 type hooks interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 	Pipeline() redis.Pipeliner

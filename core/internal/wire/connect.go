@@ -14,26 +14,27 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// dialer opens the connections to one node with the connection options of the caller's client: its
-// dialer, TLS, credentials, database, name and OnConnect. It sends the greeting itself, in one round trip.
-// go-redis cannot write and read on a connection at the same time. A client of go-redis for each connection would
-// show up as a separate pool in measurements.
+// dialer opens the connections to one node with the connection options of the caller's client: its dialer, TLS,
+// credentials, database, name and OnConnect. It sends the first commands of a connection itself, in one round
+// trip. It does not use the connections of go-redis, because go-redis cannot write and read on a connection at
+// the same time.
 //
-// The functions of the caller may block without obeying their context and may panic. So they run in separate
-// goroutines. Their number is limited, and no call waits for them beyond its limit.
+// The dialer, OnConnect and the credentials provider belong to the caller. They may ignore their context,
+// and they may panic. So each attempt to connect runs in its own goroutine. The number of these goroutines
+// is limited, and no call waits for one beyond its limit.
 type dialer struct {
 	opts        *redis.Options
 	credentials *credentials // nil: the options contain them
 	timeout     time.Duration
-	owner       string        // the connections are named after it; empty: they get no such name
+	owner       string        // the name for the connections; empty: they keep the name of the caller's client
 	unnamed     atomic.Bool   // the server accepts only connections without a name
 	room        chan struct{} // one element for each goroutine
 	hosts       chan *host    // idle hosts for OnConnect
 	closed      atomic.Bool
 }
 
-// leastDialing is the number of attempts to connect to a node that may always run at the same time, even if
-// its client allows fewer for its pool: one may hang while others proceed.
+// leastDialing is the number of attempts to connect to a node that may run at the same time, even if the
+// caller's client allows fewer. One attempt may hang while others proceed.
 const leastDialing = 8
 
 func newDialer(opts *redis.Options, timeout time.Duration) *dialer {
@@ -46,8 +47,8 @@ func (d *dialer) connect(ctx context.Context, p *progress) (net.Conn, error) {
 	return d.run(ctx, func(ctx context.Context) (net.Conn, error) { return d.introduceNamed(ctx, p) })
 }
 
-// progress is the time by which an answer should arrive while a connection is opened. The caller's
-// functions, such as OnConnect, are not limited: a slow OnConnect does not make Redis silent.
+// progress is the time by which Redis should answer while a connection is opened. No time is set
+// while a function of the caller runs, because a slow OnConnect does not mean that Redis is silent.
 type progress struct{ until atomic.Pointer[time.Time] }
 
 // within records that an answer is awaited.
@@ -62,12 +63,12 @@ func (p *progress) overdue(now time.Time) bool {
 	return until != nil && now.After(*until)
 }
 
-// answerTime returns how long Redis has for one answer: a little less than the timeout, so that a
-// missing answer is noticed within it.
+// answerTime returns how long Redis has for one answer. It is a little less than the timeout, so
+// that a missing answer is noticed before the timeout.
 func (d *dialer) answerTime() time.Duration { return d.timeout * 93 / 100 }
 
-// dialed is the outcome of an attempt.
-type dialed struct {
+// dialResult is the outcome of an attempt.
+type dialResult struct {
 	conn net.Conn
 	err  error
 }
@@ -80,7 +81,7 @@ func (d *dialer) run(ctx context.Context, dial dialFunc) (net.Conn, error) {
 	default:
 		return nil, errManyDials
 	}
-	made := make(chan dialed)
+	made := make(chan dialResult)
 	go d.attempt(ctx, dial, made)
 	select {
 	case got := <-made:
@@ -90,11 +91,11 @@ func (d *dialer) run(ctx context.Context, dial dialFunc) (net.Conn, error) {
 	}
 }
 
-func (d *dialer) attempt(ctx context.Context, dial dialFunc, made chan<- dialed) {
-	got := dialed{err: errDialEnded}
+func (d *dialer) attempt(ctx context.Context, dial dialFunc, made chan<- dialResult) {
+	got := dialResult{err: errDialEnded}
 	defer func() {
 		if r := recover(); r != nil {
-			got = dialed{err: fmt.Errorf("the redis client has panicked while it connected: %v", r)}
+			got = dialResult{err: fmt.Errorf("the redis client has panicked while it connected: %v", r)}
 		}
 		select {
 		case made <- got:
@@ -110,16 +111,16 @@ func (d *dialer) attempt(ctx context.Context, dial dialFunc, made chan<- dialed)
 		got.err = err // conn may be a typed nil pointer
 		return
 	}
-	got = dialed{conn: conn}
+	got = dialResult{conn: conn}
 }
 
-// close prevents new goroutines and waits until none runs. It waits no longer than the timeout for
-// goroutines that do not obey their canceled contexts.
+// close prevents new goroutines and waits until none runs, but not longer than the timeout, because
+// a goroutine may ignore that its context is canceled.
 func (d *dialer) close() {
 	if d.closed.Swap(true) {
 		return
 	}
-	defer d.dismiss()
+	defer d.closeHosts()
 	timer := time.NewTimer(d.timeout)
 	defer timer.Stop()
 	for range cap(d.room) {
@@ -135,7 +136,7 @@ func (d *dialer) close() {
 func (d *dialer) dial(ctx context.Context, p *progress) (net.Conn, error) {
 	limit := d.answerTime()
 	if d.opts.TLSConfig != nil {
-		limit *= 2 // it has two round trips
+		limit *= 2 // TLS adds a round trip
 	}
 	p.within(limit)
 	defer p.none()
@@ -151,8 +152,8 @@ func (d *dialer) dial(ctx context.Context, p *progress) (net.Conn, error) {
 	return conn, err
 }
 
-// introduceNamed opens a connection with a name. If naming fails, it opens one without a name. If
-// that works, later connections get no name.
+// introduceNamed opens a connection with a name. If naming fails, it opens a connection without a
+// name. If that works, later connections get no name.
 func (d *dialer) introduceNamed(ctx context.Context, p *progress) (net.Conn, error) {
 	owner := d.owner
 	if d.unnamed.Load() {
@@ -176,11 +177,11 @@ func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ ne
 	}
 	usable := false
 	defer func() {
-		if !usable { // it may be a panic
+		if !usable { // also after a panic
 			_ = conn.Close() //nolint:errcheck // it carries no commands
 		}
 	}()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // this ends the greeting
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // this ends the exchange of commands
 	user, password, err := d.login(ctx)
 	if err != nil {
 		return nil, err
@@ -230,21 +231,21 @@ func (d *dialer) login(ctx context.Context) (user, password string, err error) {
 	}
 }
 
-// greet sends the first commands of a connection and a PING. A connection that replaces a hanging
-// one is of use only if Redis answers on it. A server that refuses the PING is alive, unless it has
-// too many clients and hangs up.
+// greet sends the first commands of a connection and a PING, because a connection that replaces a
+// hanging one is of use only if Redis answers on it. A server that refuses the PING is alive,
+// except when it has too many clients: it then closes the connection.
 func (d *dialer) greet(conn net.Conn, first [][]any, p *progress) error {
 	p.within(d.answerTime())
 	defer p.none()
-	failed, err := d.say(conn, append(first, []any{"ping"}))
+	failed, err := d.roundTrip(conn, append(first, []any{"ping"}))
 	if _, refused := errors.AsType[redis.Error](err); refused && failed == len(first) && MeaningOf(err) != MeansFull {
 		return nil
 	}
 	return err
 }
 
-// name names a connection after its owner, following the name that the caller's client gives it. If
-// the server refuses, the connection has no name.
+// name sets the name of a connection: the name that the caller's client sets, and the owner. If the
+// server refuses, the connection has no name.
 func (d *dialer) name(conn net.Conn, owner string) error {
 	name := d.opts.ClientName
 	if owner != "" {
@@ -253,7 +254,7 @@ func (d *dialer) name(conn net.Conn, owner string) error {
 	if name == "" {
 		return nil
 	}
-	_, err := d.say(conn, [][]any{{"client", "setname", name}})
+	_, err := d.roundTrip(conn, [][]any{{"client", "setname", name}})
 	_, refused := errors.AsType[redis.Error](err)
 	switch {
 	case err == nil, refused:
@@ -265,9 +266,9 @@ func (d *dialer) name(conn net.Conn, owner string) error {
 	}
 }
 
-// say sends commands in one write and reads their replies. It returns the first error and the index
+// roundTrip sends commands in one write and reads their replies. It returns the first error and the index
 // of its command.
-func (d *dialer) say(conn net.Conn, cmds [][]any) (failed int, err error) {
+func (d *dialer) roundTrip(conn net.Conn, cmds [][]any) (failed int, err error) {
 	if err := conn.SetDeadline(time.Now().Add(d.timeout)); err != nil {
 		return -1, fmt.Errorf("a connection needs deadlines: %w", err)
 	}
@@ -303,8 +304,8 @@ func (d *dialer) say(conn net.Conn, cmds [][]any) (failed int, err error) {
 	return failed, err
 }
 
-// onConnect calls OnConnect of the client. OnConnect needs a connection of go-redis, so this one is
-// lent to a host.
+// onConnect calls OnConnect of the caller's client. OnConnect needs a connection of go-redis, so
+// conn is lent to a host.
 func (d *dialer) onConnect(ctx context.Context, conn net.Conn) error {
 	var h *host
 	select {
@@ -320,7 +321,7 @@ func (d *dialer) onConnect(ctx context.Context, conn net.Conn) error {
 		}
 		d.hosts <- h // has room for one host of each goroutine
 		if d.closed.Load() {
-			d.dismiss()
+			d.closeHosts()
 		}
 	}()
 	if err := h.client.Ping(ctx).Err(); !h.ran {
@@ -329,8 +330,8 @@ func (d *dialer) onConnect(ctx context.Context, conn net.Conn) error {
 	return h.said
 }
 
-// dismiss closes the idle hosts.
-func (d *dialer) dismiss() {
+// closeHosts closes the idle hosts.
+func (d *dialer) closeHosts() {
 	for {
 		select {
 		case h := <-d.hosts:
@@ -341,8 +342,8 @@ func (d *dialer) dismiss() {
 	}
 }
 
-// host is a client of go-redis that only gets lent connections, one at a time. Hosts are reused, because
-// measurements see each client as a separate pool.
+// host is a client of go-redis that uses only lent connections, one at a time. Hosts are reused, because
+// metrics count each client as a separate pool.
 type host struct {
 	client *redis.Client
 
@@ -356,7 +357,7 @@ func newHost(addr string, timeout time.Duration) *host {
 	h := &host{}
 	h.client = redis.NewClient(&redis.Options{
 		Addr: addr, Protocol: 2, DisableIdentity: true,
-		Dialer: func(context.Context, string, string) (net.Conn, error) { return lent{h.conn}, nil },
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return lentConn{h.conn}, nil },
 		OnConnect: func(ctx context.Context, conn *redis.Conn) error {
 			h.said = h.call(ctx, conn)
 			h.ran = true
@@ -369,11 +370,11 @@ func newHost(addr string, timeout time.Duration) *host {
 	return h
 }
 
-// lent is a connection that go-redis must not close.
-type lent struct{ net.Conn }
+// lentConn is a connection that go-redis must not close.
+type lentConn struct{ net.Conn }
 
 // Close does nothing.
-func (lent) Close() error { return nil }
+func (lentConn) Close() error { return nil }
 
 // errLent stops the setup of a connection by go-redis.
 var errLent = errors.New("the connection is lent")

@@ -7,10 +7,10 @@ import (
 	"github.com/redis/go-redis/v9/auth"
 )
 
-// credentials receives credentials from a provider that sends new ones before the old ones expire. Servers
-// close a connection whose credentials expired, with all commands under way. So credentials calls changed
-// when new ones arrive: the node then opens another connection, and the old one is closed when its commands
-// are answered.
+// credentials receives credentials from a provider that sends new ones before the old ones expire. A server
+// closes a connection whose credentials expired, even with commands under way. So credentials calls changed
+// when new credentials arrive. The node then opens another connection and closes the old one when its
+// commands are answered.
 type credentials struct {
 	provider auth.StreamingCredentialsProvider
 	changed  func()
@@ -29,8 +29,7 @@ func newCredentials(provider auth.StreamingCredentialsProvider, changed func()) 
 	return &credentials{provider: provider, changed: changed}
 }
 
-// current returns the last credentials. It calls the provider in the goroutine of the attempt to
-// connect.
+// current returns the last credentials. The first call asks the provider, which may block.
 func (c *credentials) current() (user, password string, err error) {
 	c.mu.Lock()
 	last := c.last
@@ -76,11 +75,11 @@ func (c *credentials) OnNext(next auth.Credentials) {
 	}
 }
 
-// OnError does nothing: the last credentials may still be valid, and the server reports it if they
-// are not.
+// OnError does nothing, because the last credentials may still be valid. If they are not, the
+// server refuses them.
 func (*credentials) OnError(error) {}
 
-// close cancels the subscription, even if it begins later.
+// close cancels the subscription. If Subscribe has not returned yet, noteSubscription cancels it.
 func (c *credentials) close() {
 	if c == nil {
 		return
@@ -90,6 +89,6 @@ func (c *credentials) close() {
 	c.leave, c.closed = nil, true
 	c.mu.Unlock()
 	if leave != nil {
-		_ = leave() //nolint:errcheck // there is nothing to do about it
+		_ = leave() //nolint:errcheck // no caller could act on it
 	}
 }

@@ -12,17 +12,17 @@ import (
 type Fate int
 
 const (
-	// Answered means that Redis replied, with a value or an error. An error reply means that
-	// the script changed nothing.
+	// Answered means that Redis replied, with a value or an error. After an error reply the script
+	// changed nothing.
 	Answered Fate = iota
 	// NotSent means that Redis never saw the command.
 	NotSent
-	// Unknown means that no answer came: the command may have been executed and may still be.
+	// Unknown means that no answer came. Redis may have executed the command, or may execute it later.
 	Unknown
 )
 
-// interruptedError means that the context or the limit of a wait ended it. The type distinguishes it from
-// an answer of Redis, because the cause of a context may be any error.
+// interruptedError means that a wait ended because of its context or its limit. The type distinguishes it
+// from an answer of Redis, because the cause of a context may be any error.
 type interruptedError struct{ cause error }
 
 func (e *interruptedError) Error() string { return e.cause.Error() }
@@ -37,16 +37,16 @@ func (e *unsentError) Error() string { return e.cause.Error() }
 
 func (e *unsentError) Unwrap() error { return e.cause }
 
-// unsent returns the error of a command without a connection. If Redis answered the greeting with an
-// error, that is the error.
-func unsent(err error) error {
+// markUnsent marks an error as the reason why a command was not sent. An error reply during the setup of
+// the connection is returned unchanged.
+func markUnsent(err error) error {
 	if FateOf(err) == Answered {
 		return err
 	}
 	return &unsentError{err}
 }
 
-// cause returns the error inside an unsentError.
+// cause returns the error inside an unsentError, and any other error unchanged.
 func cause(err error) error {
 	if unsent, is := err.(*unsentError); is { //nolint:errorlint // only err itself
 		return unsent.cause
@@ -54,16 +54,16 @@ func cause(err error) error {
 	return err
 }
 
-// lostError means that a connection was lost with commands under way. Its cause, for example an
-// error of dialing in a tunnel, proves nothing about the commands.
+// lostError means that a connection was lost with commands under way. Its type determines their
+// fate, because its cause, such as the dial error of a tunnel, proves nothing about them.
 type lostError struct{ cause error }
 
 func (e *lostError) Error() string { return e.cause.Error() }
 
 func (e *lostError) Unwrap() error { return e.cause }
 
-// lost marks an error as the cause of a lost connection.
-func lost(err error) error {
+// markLost marks an error as the cause of a lost connection.
+func markLost(err error) error {
 	if FateOf(err) == Unknown {
 		return err
 	}
@@ -71,7 +71,7 @@ func lost(err error) error {
 }
 
 // redirectLoopError means that a redirection was followed and the last node redirected again: the nodes of the
-// Cluster do not agree yet. Outside a Cluster there is nothing to follow.
+// Cluster do not agree yet.
 type redirectLoopError struct{ cause error }
 
 func (e *redirectLoopError) Error() string { return e.cause.Error() }
@@ -85,9 +85,9 @@ func (e *UnreadableError) Error() string { return e.Cause.Error() }
 
 func (e *UnreadableError) Unwrap() error { return e.Cause }
 
-// fated is an error that determines the fate of its command. The errors that it wraps may concern
-// another command, such as the attempt to connect that showed that the node is silent.
-type fated interface {
+// fateError is an error that determines the fate of its command. An error that it wraps may concern
+// something else, such as the attempt to connect after which the node counts as silent.
+type fateError interface {
 	error
 	fate() Fate
 }
@@ -109,7 +109,7 @@ func FateOf(err error) Fate {
 	if err == nil {
 		return Answered
 	}
-	if known, is := errors.AsType[fated](err); is {
+	if known, is := errors.AsType[fateError](err); is {
 		return known.fate()
 	}
 	var op *net.OpError
@@ -132,9 +132,9 @@ func Answer(err error) bool { return FateOf(err) == Answered }
 // Unanswered reports whether err means only that a wait reached its limit before an answer came.
 func Unanswered(err error) bool { return errors.Is(err, errNoAnswer) && !errors.Is(err, ErrSilent) }
 
-// Transient reports whether the next attempt may have another result: there was no connection or no
-// answer, the nodes redirect to each other, or the error [Passes]. WRONGTYPE, NOPERM and OOM are not
-// transient.
+// Transient reports whether the next attempt may have another result. This is so if there was no
+// connection or no answer, if the nodes redirect to each other, and if the error [Passes].
+// WRONGTYPE, NOPERM and OOM are not transient.
 func Transient(err error) bool {
 	if _, loop := errors.AsType[*redirectLoopError](err); loop {
 		return true
@@ -154,7 +154,7 @@ func Rejects(err error) bool {
 // errPending means that the answer has not arrived yet.
 var errPending = errors.New("no answer so far")
 
-// Pending reports whether an error of Late means that an answer may still come.
+// Pending reports whether an error of [Call.Late] means that an answer may still come.
 func Pending(err error) bool { return errors.Is(err, errPending) }
 
 // ShortfallError means that a script was executed, but too few replicas are known to have its writes.
@@ -185,14 +185,14 @@ var errNoRoom = errors.New("no connection was free for a command that replicas h
 // errHookLeft is the cause when a hook did not wait for the command.
 var errHookLeft = errors.New("a hook of the redis client did not wait for the command")
 
-// errNotAgain refuses a command that a hook sends a second time.
+// errNotAgain refuses a command that a hook sends a second time, or sends after the hooks returned.
 var errNotAgain = errors.New("this lock command was sent already, or is not wanted any more")
 
 // errHangs is the cause when a wait was interrupted on a connection that hangs while others are opened.
 var errHangs = errors.New("no answer on a connection that hangs")
 
-// hangs reports whether a wait was interrupted because its connection hangs, so that it may continue. The
-// errors of a lost connection and of a silent node can only wrap such an error as their cause.
+// hangs reports whether a wait was interrupted because its connection hangs. Such a wait may continue. It
+// may not if err only wraps the interruption, as the errors of a lost connection and of a silent node do.
 func hangs(err error) bool {
 	wait, is := err.(*interruptedError) //nolint:errorlint // only err itself
 	return is && wait.cause == errHangs //nolint:errorlint // not what it wraps
@@ -207,16 +207,16 @@ var (
 	errNoConnection = errors.New("no connection")
 )
 
-// errNaming means that a connection was closed, or got no answer, when it was named. Some proxies behave
-// like that.
+// errNaming means that a connection was closed, or got no answer, after CLIENT SETNAME. Some proxies
+// behave like that.
 var errNaming = errors.New("the connection cannot be named")
 
 // ErrSilent is wrapped by the error of a call to a node that has not answered anything for the backend
 // timeout. Such a call fails at once, and other calls are not sent.
 var ErrSilent = errors.New("no answer from redis")
 
-// explainedError is the error of a call with the trouble of its node, or with the error of an earlier
-// call. Only err describes the call and its answer.
+// explainedError is the error of a call, together with the last connect error of its node or the
+// error of an earlier call. Only err describes the call and its answer.
 type explainedError struct {
 	err     error
 	between string
@@ -232,9 +232,9 @@ func (e *explainedError) Error() string { return e.err.Error() + e.between + e.w
 
 func (e *explainedError) Unwrap() []error { return []error{e.err, e.why} }
 
-// errForeign refuses a command with which a hook replaced a lock command. errChanged refuses a
-// command whose arguments, such as a key, a hook changed: when the command is sent again, the hook
-// might change it again.
+// errForeign refuses a command that a hook passed on instead of a lock command. errChanged refuses
+// a command whose arguments, such as a key, a hook changed, because the hook would change them
+// again when the command is sent again.
 var (
 	errForeign error = &unsentError{errors.New("a hook of the redis client has replaced a lock command by another one")}
 	errChanged error = &unsentError{errors.New("a hook of the redis client has changed the keys or arguments of a lock command: " +
@@ -245,13 +245,13 @@ var (
 // next command.
 func byHook(err error) bool { return errors.Is(err, errForeign) || errors.Is(err, errChanged) }
 
-// errMute means that Redis did not answer on a new connection.
+// errMute means that Redis has not answered on a new connection.
 var errMute = errors.New("a new connection has no answer")
 
 // errPipelineClosed is the error of commands without an answer when their pipeline is closed.
 var errPipelineClosed = errors.New("the connection was closed before the answer")
 
-// errUnnamed means that a dialer does not show the address of the master.
+// errUnnamed means that the error of a dialer does not contain the address of the master.
 var errUnnamed = errors.New("the dialer does not show which master the sentinels name")
 
 // ErrClient refuses a client with which locks cannot be correct.
@@ -266,8 +266,9 @@ func MeaningOf(err error) Meaning {
 	return meaningOfReply(reply.Error())
 }
 
-// replyOf returns the error reply inside an error. The explanation of an error may contain other
-// replies. A shortfall contains the reply to WAIT, not the reply to the script, which was executed.
+// replyOf returns the error reply to the command of an error. It ignores the replies in the
+// explanation of an error. It also ignores the reply to WAIT in a shortfall, because the script was
+// executed.
 func replyOf(err error) (redis.Error, bool) {
 	if Short(err) {
 		return nil, false
@@ -278,20 +279,20 @@ func replyOf(err error) (redis.Error, bool) {
 	return errors.AsType[redis.Error](err)
 }
 
-// WrongType reports whether Redis answered that the key holds a value of another type. Redis then works,
-// and the key is not a lock.
+// WrongType reports whether Redis answered that the key holds a value of another type. Redis works, but
+// the key is not a lock.
 func WrongType(err error) bool { return Answer(err) && MeaningOf(err) == MeansWrongType }
 
-// Apart reports whether an endpoint that is not a Cluster to its client refused a script because
-// its keys are in several slots, or because its source does not show their slots.
+// Apart reports whether an endpoint refused a script because the keys of the script are in several
+// slots, or because the endpoint cannot find their slots in the source.
 func Apart(err error) bool {
 	means := MeaningOf(err)
 	return Answer(err) && (means == MeansApart || means == MeansUnchecked)
 }
 
-// Passes reports whether the error is a temporary refusal of a Redis that works. It loads
+// Passes reports whether the error is a temporary refusal by a Redis that works. Such a Redis loads
 // data, runs a script of another client, has too few replicas or too many clients, or is not the
-// master yet; or a Cluster or its links are changing.
+// master yet. A Cluster whose nodes or slots change refuses temporarily as well.
 func Passes(err error) bool {
 	if FateOf(err) != Answered {
 		return false

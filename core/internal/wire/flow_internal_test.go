@@ -22,9 +22,9 @@ func TestFlow_FollowsTheRoundTrip(t *testing.T) {
 	} {
 		f := flow{trip: new(atomic.Int64)}
 		f.trip.Store(int64(tt.trip))
-		if f.patient() != tt.patient || f.hanging() != tt.hanging || f.near() != tt.near {
+		if f.slowAfter() != tt.patient || f.hangsAfter() != tt.hanging || f.near() != tt.near {
 			t.Errorf("round trip %s: patient %s, hanging %s, near %t; want %s, %s, %t",
-				tt.trip, f.patient(), f.hanging(), f.near(), tt.patient, tt.hanging, tt.near)
+				tt.trip, f.slowAfter(), f.hangsAfter(), f.near(), tt.patient, tt.hanging, tt.near)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func TestFlow_Hear(t *testing.T) {
 	f.quiet, f.slow = now.Add(-time.Second), 3
 	f.sample = sample{since: now, ahead: 2}
 	f.hear(now, 2)
-	if got := time.Duration(f.trip.Load()); got != 7*time.Millisecond || now.Sub(f.quiet) >= f.hanging() || f.slow != 1 {
+	if got := time.Duration(f.trip.Load()); got != 7*time.Millisecond || now.Sub(f.quiet) >= f.hangsAfter() || f.slow != 1 {
 		t.Errorf("second: got %s, quiet for %s, %d slow", got, now.Sub(f.quiet), f.slow)
 	}
 }
@@ -77,33 +77,33 @@ func TestFlow_Measure_Hang(t *testing.T) {
 	t.Parallel()
 	f := flow{trip: new(atomic.Int64)}
 	f.measure(time.Hour)
-	if got := f.hanging(); got != longestMoment {
+	if got := f.hangsAfter(); got != longestMoment {
 		t.Errorf("after one hang: a pipeline hangs after %s", got)
 	}
 	f.trip.Store(int64(time.Millisecond))
 	f.measure(time.Hour)
-	if got := f.hanging(); got > 2*longestMoment {
+	if got := f.hangsAfter(); got > 2*longestMoment {
 		t.Errorf("after another one: a pipeline hangs after %s", got)
 	}
 	for range 20 {
 		f.measure(900 * time.Millisecond)
 	}
-	if got := f.hanging(); got < time.Second {
+	if got := f.hangsAfter(); got < time.Second {
 		t.Errorf("with a distant Redis: a pipeline hangs after %s", got)
 	}
 }
 
 // Time in which the process did not run does not count as quiet.
-func TestFlow_Awake(t *testing.T) {
+func TestFlow_SubtractStall(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	f := flow{quiet: now}
 	for range 4 {
 		now = now.Add(moment)
-		f.awake(now)
+		f.subtractStall(now)
 	}
 	now = now.Add(time.Hour)
-	f.awake(now)
+	f.subtractStall(now)
 	if got, want := now.Sub(f.quiet), 6*moment; got != want {
 		t.Errorf("quiet for %s, want %s", got, want)
 	}

@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// health records whether one node answers, by the evidence of all commands. A slow node is not silent: a
-// call may need several round trips, for example to connect, or because it waits for another call.
+// health records whether one node answers any command. A slow node is not silent, because a single call
+// may take longer than the timeout: it may need several round trips, for example to connect, or may wait
+// for another call.
 //
 //	calm   -> silent  the node has sent nothing for the timeout, although a command was sent, and one of these is
 //	                  true: an attempt to connect failed, an attempt to connect has had no answer for the timeout,
 //	                  or an operation gave up
 //	silent -> calm    the node answered, or is closed
 //
-// Type lines calls the methods conclude and returns; see [lines.advance]. Reports.Silent is called once for each silence,
-// and then Reports.Answers.
+// [lines] calls conclude and returns; see [lines.advance]. For each silence, Reports.Silent is called once, and at its
+// end Reports.Answers.
 type health struct {
 	node    string
 	timeout time.Duration
 	reports Reports
 	rouse   func() // makes lines watch the node
 
-	began   time.Time    // on the monotonic clock; asked counts from there
+	began   time.Time    // asked counts from here, on the monotonic clock
 	asked   atomic.Int64 // nanoseconds to the first command since the last answer; 0: none
 	slow    atomic.Int64 // number of commands that have waited for a moment
 	contact atomic.Pointer[contact]
@@ -42,8 +43,8 @@ type contact struct {
 	once sync.Once // guards the end
 }
 
-// Reports holds the functions that are called when a node falls silent, and when it answers again or is
-// no longer used. They must not block.
+// Reports holds the functions that are called when a node falls silent, and when the node answers again
+// or is no longer used. They must not block.
 type Reports struct {
 	Silent  func(node string, cause error)
 	Answers func(node string)
@@ -62,7 +63,7 @@ func (h *health) beginContact() {
 	h.contact.Store(c)
 }
 
-// err returns the error with which calls fail at once; nil if they do not.
+// err returns the error with which calls fail at once; nil if the node is not silent.
 func (h *health) err() error {
 	if c := h.contact.Load(); c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
@@ -70,30 +71,30 @@ func (h *health) err() error {
 	return nil
 }
 
-// sent records that a command is about to be sent.
-func (h *health) sent(now time.Time) {
+// recordSending records that a command is about to be sent.
+func (h *health) recordSending(now time.Time) {
 	if h.asked.Load() == 0 {
 		h.asked.CompareAndSwap(0, int64(now.Sub(h.began)))
 	}
 }
 
-// answered records that Redis answered anything.
-func (h *health) answered() {
+// recordAnswer records that Redis answered, whatever the answer is.
+func (h *health) recordAnswer() {
 	if h != nil && h.asked.Load() != 0 {
 		h.asked.Store(0)
 	}
 }
 
-// connected records that there is a connection on which Redis answered.
-func (h *health) connected() {
+// recordConnection records that there is a connection on which Redis answered.
+func (h *health) recordConnection() {
 	if h != nil {
 		h.trouble.note(nil)
-		h.answered()
+		h.recordAnswer()
 	}
 }
 
-// skipSleep subtracts the time in which this process did not run, because it was stopped or the machine
-// was busy, from the time without an answer. Only now the process reads what Redis sent in that time.
+// skipSleep subtracts the time in which this process did not run from the time without an answer. In
+// that time, the process was stopped or the machine was busy, and replies that arrived were not read.
 func (h *health) skipSleep(d time.Duration) {
 	for asked := h.asked.Load(); asked != 0; asked = h.asked.Load() {
 		if h.asked.CompareAndSwap(asked, min(asked+int64(d), int64(time.Since(h.began)))) {
@@ -119,8 +120,8 @@ func (h *health) unanswered(d time.Duration) bool {
 // doubtful reports whether a command waits for a sign of life.
 func (h *health) doubtful() bool { return h.slow.Load() > 0 || h.unanswered(2*moment) }
 
-// gaveUp records an operation that failed for the whole timeout.
-func (h *health) gaveUp(err error) {
+// recordTimeout records an operation that failed for the whole timeout.
+func (h *health) recordTimeout(err error) {
 	h.conclude(err)
 	h.rouse()
 }
@@ -128,7 +129,7 @@ func (h *health) gaveUp(err error) {
 // conclude marks the node as silent if it answered nothing for the timeout. err is the error of an
 // attempt to connect, or of the operation.
 func (h *health) conclude(err error) {
-	c := h.contact.Load() // first: the node may return at this moment, and earlier events must not end the next contact
+	c := h.contact.Load() // loaded first: if the node answers at this moment, earlier events must not end the next contact
 	if !h.unanswered(h.timeout) {
 		return
 	}
@@ -144,7 +145,7 @@ func (h *health) conclude(err error) {
 // returns ends the silence.
 func (h *health) returns() {
 	h.trouble.note(nil)
-	h.answered()
+	h.recordAnswer()
 	h.beginContact()
 	if h.reports.Answers != nil {
 		h.reports.Answers(h.node)

@@ -37,12 +37,12 @@ func TestHealth_ClockIsSet(t *testing.T) {
 			t.Parallel()
 			h := newHealth("", timeout, Reports{})
 			defer h.close()
-			h.sent(setWall(t, time.Now(), step))
+			h.recordSending(setWall(t, time.Now(), step))
 			if h.unanswered(timeout) {
 				t.Error("silent at once")
 			}
-			h.answered()
-			h.sent(setWall(t, time.Now().Add(-2*timeout), step))
+			h.recordAnswer()
+			h.recordSending(setWall(t, time.Now().Add(-2*timeout), step))
 			if !h.unanswered(timeout) {
 				t.Error("not silent after twice the timeout")
 			}
@@ -56,11 +56,11 @@ func TestHealth_GaveUp_WhileTheNodeReturns(t *testing.T) {
 	t.Parallel()
 	h := newHealth("", time.Second, Reports{})
 	for range 20_000 {
-		h.sent(time.Now().Add(-time.Minute))
-		h.gaveUp(errNoConnection)
+		h.recordSending(time.Now().Add(-time.Minute))
+		h.recordTimeout(errNoConnection)
 		var all sync.WaitGroup
 		for range 4 {
-			all.Go(func() { h.gaveUp(errNoAnswer) })
+			all.Go(func() { h.recordTimeout(errNoAnswer) })
 		}
 		all.Go(h.returns)
 		all.Wait()
@@ -75,17 +75,17 @@ func TestHealth_Close_WhenSilent(t *testing.T) {
 	t.Parallel()
 	for name, closeAt := range map[string]func(h *health, closed func()){
 		"by an attempt to connect": func(h *health, closed func()) {
-			h.sent(time.Now())
+			h.recordSending(time.Now())
 			_, done := h.startWaiting()
 			defer done()
 			time.Sleep(2 * time.Second) // virtual time
 			closed()
 		},
 		"by an operation": func(h *health, closed func()) {
-			h.sent(time.Now())
+			h.recordSending(time.Now())
 			time.Sleep(2 * time.Second) // as above
 			closed()
-			h.gaveUp(errNoAnswer)
+			h.recordTimeout(errNoAnswer)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestHealth_SkipSleep(t *testing.T) {
 		if h.unanswered(0) {
 			t.Error("a command counts as unanswered, want none")
 		}
-		h.sent(time.Now())
+		h.recordSending(time.Now())
 		time.Sleep(timeout / 2) // virtual time
 		time.Sleep(time.Hour)   // virtual time in which the process sleeps
 		h.skipSleep(time.Hour)
@@ -157,12 +157,12 @@ func TestHealth_SkipSleep(t *testing.T) {
 // that found the silence.
 func TestHealth_FateOfAWaitingCommand(t *testing.T) {
 	t.Parallel()
-	for name, gaveUp := range map[string]error{
-		"not sent":            unsent(errManyDials),
-		"not sent, explained": &explainedError{unsent(errManyDials), ": ", errNoConnection},
+	for name, failure := range map[string]error{
+		"not sent":            markUnsent(errManyDials),
+		"not sent, explained": &explainedError{markUnsent(errManyDials), ": ", errNoConnection},
 		"refused, explained":  AfterEarlier(ReplyError("NOPERM no"), errNoAnswer),
 		"no answer":           &interruptedError{errNoAnswer},
-		"lost":                lost(errPipelineClosed),
+		"lost":                markLost(errPipelineClosed),
 		"unreadable":          &UnreadableError{errGarbled},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestHealth_FateOfAWaitingCommand(t *testing.T) {
 				defer h.close()
 				c := newCommand("evalsha", "digest", nil)
 				c.health, c.at = h, time.Now()
-				h.sent(c.at)
+				h.recordSending(c.at)
 				var waits sync.WaitGroup
 				waits.Go(func() {
 					err := c.awaitSlow(t.Context(), time.Now().Add(time.Minute))
@@ -181,9 +181,9 @@ func TestHealth_FateOfAWaitingCommand(t *testing.T) {
 					}
 				})
 				time.Sleep(time.Second) // virtual time
-				h.gaveUp(gaveUp)
+				h.recordTimeout(failure)
 				waits.Wait()
-				if fate := FateOf(unsent(h.err())); fate != NotSent && !Answer(gaveUp) {
+				if fate := FateOf(markUnsent(h.err())); fate != NotSent && !Answer(failure) {
 					t.Errorf("the next command: %v, fate %d", h.err(), fate)
 				}
 			})

@@ -7,16 +7,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hooksOf returns the hooks of a client. A Conn contains a copy of them. It takes a connection from the
-// pool only for commands that pass the innermost hook, which no command does.
+// hooksOf returns the hooks of a client. A Conn contains a copy of the hooks. A Conn would take a
+// connection from the pool for a command that passes the innermost hook, but no command does.
 func hooksOf(client *redis.Client) hooks {
 	host := client.Conn()
 	host.AddHook(innermost{})
 	return host
 }
 
-// hooksOfCluster returns the hooks of a ClusterClient. They cannot be copied, so the client gets one
-// more hook.
+// hooksOfCluster returns the hooks of a ClusterClient. These hooks cannot be copied, so
+// hooksOfCluster adds a hook to the client.
 func hooksOfCluster(cluster *redis.ClusterClient) hooks {
 	cluster.AddHook(toNode{})
 	return cluster
@@ -27,7 +27,7 @@ func (c *command) through(h hooks) error {
 	if c.ack != nil {
 		return throughAll(h, []*command{c})[0]
 	}
-	return c.outcome(contained(func() error { return h.Process(&c.ctx, c) }))
+	return c.outcome(recoverPanic(func() error { return h.Process(&c.ctx, c) }))
 }
 
 // throughAll runs the hooks around commands in one pipeline and returns their outcomes.
@@ -39,10 +39,10 @@ func throughAll(h hooks, cmds []*command) []error {
 	if ack := cmds[0].ack; ack != nil {
 		list = append(list, redis.NewCmd(&cmds[0].ctx, ack.command()...))
 	}
-	said := contained(func() error { return inPipeline(&cmds[0].ctx, h, list) })
+	said := recoverPanic(func() error { return inPipeline(&cmds[0].ctx, h, list) })
 	for _, c := range cmds {
 		if c.phase.Load() == commandOver && c.err != nil {
-			said = nil // it is the error of that command
+			said = nil // said is the error of that command
 		}
 	}
 	outcomes := make([]error, len(cmds))
@@ -52,9 +52,9 @@ func throughAll(h hooks, cmds []*command) []error {
 	return outcomes
 }
 
-// contained turns the panic of a hook into an error, because the panic must not crash the goroutine of
+// recoverPanic turns the panic of a hook into an error, because the panic must not crash the goroutine of
 // another caller.
-func contained(hooks func() error) (err error) {
+func recoverPanic(hooks func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("a hook of the redis client has panicked: %v", r)
@@ -103,21 +103,22 @@ func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !ours {
 			return next(ctx, cmd)
 		}
-		if h := c.to.surroundings(); h != nil {
+		if h := c.to.clientHooks(); h != nil {
 			return h.Process(ctx, c)
 		}
 		return transmit(c)
 	}
 }
 
-// ProcessPipelineHook runs the hooks of the node around a pipeline. Commands of this package never share one with others.
+// ProcessPipelineHook runs the hooks of the node around a pipeline. A pipeline contains only commands of this
+// package, or none.
 func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, list []redis.Cmder) error {
 		cmds := commandsOf(list)
 		if len(cmds) == 0 {
 			return next(ctx, list)
 		}
-		if h := cmds[0].to.surroundings(); h != nil {
+		if h := cmds[0].to.clientHooks(); h != nil {
 			return inPipeline(ctx, h, list)
 		}
 		return transmit(cmds...)
@@ -125,7 +126,7 @@ func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 // commandsOf returns the commands of this package in a pipeline. It omits the WAIT after them, because the
-// acker sends that.
+// acker sends its own.
 func commandsOf(list []redis.Cmder) (cmds []*command) {
 	for _, cmd := range list {
 		if c, ours := cmd.(*command); ours {

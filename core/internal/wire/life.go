@@ -22,7 +22,7 @@ func (l *life) begin() {
 	l.ctx, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the lifetime of the component
 }
 
-// spawn runs work in a goroutine that close waits for. It reports whether the component is open.
+// spawn runs work in a goroutine that close waits for. If the component is closed, it returns false.
 func (l *life) spawn(work func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (l *life) close() {
 	l.workers.Wait()
 }
 
-// wake wakes the goroutine that waits on a channel, now or later.
+// wake wakes the goroutine that waits on a channel. If none waits, the next receive from the channel returns at once.
 func wake(who chan struct{}) {
 	select {
 	case who <- struct{}{}:

@@ -13,13 +13,14 @@ import (
 // command waits for another. Other pipelines exist only for a short time:
 //
 //	one        the first pipeline takes all commands
-//	attempts   the first hangs, is old, or broke: others are being connected. If one takes too long, another
-//	           attempt with more time begins
-//	one again  the first recovered; the attempts are closed
-//	changed    an attempt is open, so Redis answers on it: it takes all new commands, and the first leaves
-//	leaving    the commands of a pipeline that leaves continue to wait, each until its limit. Callers that wait
-//	           for long are interrupted (see OnHang). The pipeline is closed when all commands are answered
-//	dead       the first or a leaving pipeline is open and received nothing for the timeout: it is closed, and
+//	attempts   the first pipeline hangs, is old, or broke, and others are being connected. If an attempt takes
+//	           too long, another one with more time begins
+//	one again  the first pipeline recovered; the attempts are closed
+//	changed    an attempt is open, so Redis answers on it. It takes all new commands and becomes the first
+//	           pipeline; the previous one leaves
+//	leaving    the commands of a leaving pipeline continue to wait, each until its limit. If the pipeline hangs,
+//	           its callers are interrupted (see OnHang). It is closed when all commands are answered
+//	dead       an open pipeline, the first or a leaving one, received nothing for the timeout. It is closed, and
 //	           its commands have no answer
 //
 // advance changes the state at every look of the shared deadline. replacement changes it when a command finds
@@ -39,13 +40,13 @@ type lines struct {
 	pause     time.Duration
 	leaving   []*pipeline
 	pinged    time.Time
-	concluded *pipeline // the first pipeline, if it broke and failed was called for it
+	concluded *pipeline // the last first pipeline that broke and was reported to health
 
 	asleep atomic.Bool // the shared deadline has nothing to watch
 	wake   chan struct{}
 }
 
-// maxQueued limits the commands under way to a node. Beyond it calls fail, so that the queue does not grow
+// maxQueued limits the commands under way to a node. Further calls fail, so that the queue stays bounded
 // while Redis does not answer.
 const maxQueued = 50_000
 
@@ -75,7 +76,7 @@ func (l *lines) newPipeline() *pipeline {
 func (l *lines) submit(c *command) error {
 	for try := 0; ; try++ {
 		p := l.first.Load()
-		if p == nil || l.worn(p, c.at) {
+		if p == nil || l.shouldReplace(p, c.at) {
 			var err error
 			if p, err = l.replacement(c.at); err != nil {
 				return err
@@ -88,13 +89,13 @@ func (l *lines) submit(c *command) error {
 	}
 }
 
-// worn reports whether new commands should take another pipeline.
-func (l *lines) worn(p *pipeline, now time.Time) bool {
+// shouldReplace reports whether new commands should take another pipeline.
+func (l *lines) shouldReplace(p *pipeline, now time.Time) bool {
 	return p.flow.ended.Load() || l.origin.old(p, now)
 }
 
 // replacement returns the pipeline for a command when the first one may be unusable. A new pipeline
-// has as much time to connect as it needs.
+// may take any time to connect.
 func (l *lines) replacement(now time.Time) (*pipeline, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,12 +103,12 @@ func (l *lines) replacement(now time.Time) (*pipeline, error) {
 		return nil, redis.ErrClosed
 	}
 	p := l.first.Load()
-	if p != nil && (!l.worn(p, now) || !p.retire()) {
+	if p != nil && (!l.shouldReplace(p, now) || !p.retire()) {
 		return p, nil
 	}
 	if p != nil && now.Sub(p.born) < mostPause {
 		if why := p.reason(); FateOf(why) == Answered {
-			return nil, why // Redis just refused a connection and would refuse this one
+			return nil, why // Redis just refused a connection and would refuse another
 		}
 	}
 	l.drop(p, errPipelineClosed)
@@ -132,8 +133,8 @@ func (l *lines) drop(p *pipeline, why error) {
 	}
 }
 
-// advance checks the pipelines and the health of the node. It reports whether there is anything left to
-// watch.
+// advance checks the pipelines and the health of the node once. It reports whether the watch has to go
+// on.
 func (l *lines) advance() (busy bool) {
 	now := time.Now()
 	l.mu.Lock()
@@ -145,13 +146,13 @@ func (l *lines) advance() (busy bool) {
 	if first != nil {
 		var quiet time.Duration
 		busy, quiet = first.look(now)
-		ended, hangs = first.flow.ended.Load(), quiet >= first.flow.hanging()
-		if quiet >= l.origin.timeout && first.opened() {
+		ended, hangs = first.flow.ended.Load(), quiet >= first.flow.hangsAfter()
+		if quiet >= l.origin.timeout && first.isOpen() {
 			l.drop(first, errNoAnswer) // a reply may never come, and a write may never end
 		}
 		if ended && l.concluded != first {
 			l.concluded = first
-			l.failed(first)
+			l.reportBroken(first)
 		} else if first.progress.overdue(now) {
 			l.health.conclude(errMute)
 		}
@@ -162,9 +163,9 @@ func (l *lines) advance() (busy bool) {
 		l.attempt(now)
 	case len(l.attempts) > 0 && !ended && !hangs:
 		l.giveUp()
-	case doubtful && !busy && !ended && first.opened() && now.Sub(l.pinged) >= pingPause:
+	case doubtful && !busy && !ended && first.isOpen() && now.Sub(l.pinged) >= pingPause:
 		l.pinged = now
-		_ = first.submit(internal(func() {}, "ping")) //nolint:errcheck // if it broke, the next look sees it
+		_ = first.submit(internal(func() {}, "ping")) //nolint:errcheck // if the pipeline broke, the next advance sees it
 	}
 	l.take(now)
 	if silent && !l.health.unanswered(0) {
@@ -173,9 +174,9 @@ func (l *lines) advance() (busy bool) {
 	return l.closeLeaving(now) || busy || silent || doubtful || len(l.attempts) > 0
 }
 
-// gaveUp records an operation that failed for the whole timeout. This proves nothing while a connection
-// waits for functions of the caller.
-func (l *lines) gaveUp(err error) {
+// recordTimeout records an operation that failed for the whole timeout. The failure proves nothing while a
+// connection waits for a function of the caller.
+func (l *lines) recordTimeout(err error) {
 	l.mu.Lock()
 	all := append([]*pipeline{l.first.Load()}, l.attempts...)
 	l.mu.Unlock()
@@ -183,10 +184,10 @@ func (l *lines) gaveUp(err error) {
 		l.rouse()
 		return
 	}
-	l.health.gaveUp(err)
+	l.health.recordTimeout(err)
 }
 
-// attempt starts to connect a pipeline if it is time to. The mutex is held.
+// attempt starts to connect another pipeline if the last attempt is old enough. The mutex is held.
 func (l *lines) attempt(now time.Time) {
 	n := len(l.attempts)
 	switch {
@@ -196,9 +197,9 @@ func (l *lines) attempt(now time.Time) {
 	}
 }
 
-// attemptTime returns how long the n-th attempt may take before the next one begins. Its packets may be
-// lost, or it may need longer, so the next attempt has twice the time. The timeout is long enough for all
-// attempts whose commands can be answered within it.
+// attemptTime returns how long the n-th attempt may take before the next one begins. If packets were
+// lost, a new attempt helps. If connecting takes long, more time helps. So the second attempt gets twice
+// the time.
 func (l *lines) attemptTime(n int) time.Duration {
 	return max(l.origin.timeout/4<<min(n-1, 2), 10*time.Duration(l.trip.Load()))
 }
@@ -211,12 +212,12 @@ func (l *lines) giveUp() {
 	l.attempts, l.pause = nil, 0
 }
 
-// take replaces the first pipeline with the first open attempt. It updates the health of the node after
-// attempts that failed or take too long. The mutex is held.
+// take replaces the first pipeline with an attempt that is open. It reports attempts that failed or
+// take too long to health. The mutex is held.
 func (l *lines) take(now time.Time) {
 	for i, p := range l.attempts {
 		switch {
-		case p.opened():
+		case p.isOpen():
 			if first := l.first.Load(); first != nil {
 				l.leave(first)
 			}
@@ -225,11 +226,11 @@ func (l *lines) take(now time.Time) {
 			l.giveUp()
 			return
 		case p.flow.ended.Load():
-			l.failed(p)
+			l.reportBroken(p)
 		case p.progress.overdue(now) && l.health.unanswered(l.origin.timeout):
 			p.fail(errMute)
 			l.drop(p, errMute)
-			l.failed(p)
+			l.reportBroken(p)
 		}
 	}
 	before := len(l.attempts)
@@ -240,18 +241,18 @@ func (l *lines) take(now time.Time) {
 	}
 }
 
-// failed updates the health of the node after a pipeline broke. The mutex is held.
-func (l *lines) failed(p *pipeline) {
+// reportBroken reports the reason of a broken pipeline to health. The mutex is held.
+func (l *lines) reportBroken(p *pipeline) {
 	why := p.reason()
 	if FateOf(why) == Answered {
-		l.health.answered()
+		l.health.recordAnswer()
 		return
 	}
 	l.health.trouble.note(cause(why))
 	l.health.conclude(cause(why))
 }
 
-// leave lets a pipeline complete its commands and accept no more. The mutex is held.
+// leave lets a pipeline complete its commands. It gets no new ones. The mutex is held.
 func (l *lines) leave(p *pipeline) {
 	l.leaving = append(l.leaving, p)
 	if len(l.leaving) > mostLeaving {
@@ -260,8 +261,8 @@ func (l *lines) leave(p *pipeline) {
 	}
 }
 
-// closeLeaving closes the leaving pipelines whose commands are complete and reports whether others still
-// leave. The mutex is held.
+// closeLeaving closes the leaving pipelines that have no commands left or received nothing for the
+// timeout. It reports whether any remain. The mutex is held.
 func (l *lines) closeLeaving(now time.Time) (busy bool) {
 	l.leaving = slices.DeleteFunc(l.leaving, func(p *pipeline) bool {
 		_, quiet := p.look(now)
@@ -290,15 +291,15 @@ func (l *lines) close() {
 	l.health.close()
 }
 
-// rouse makes the watch observe the node from now on.
+// rouse wakes the watch.
 func (l *lines) rouse() {
 	if l.asleep.Load() && l.asleep.CompareAndSwap(true, false) {
 		wake(l.wake)
 	}
 }
 
-// watch runs the shared deadline: it watches the commands of the node while there are any, which is
-// cheaper than a timer for each of them.
+// watch runs the shared deadline: while the node has commands, it calls advance every moment, which
+// is cheaper than a timer for each command.
 func (l *lines) watch() {
 	timer := time.NewTimer(moment)
 	defer timer.Stop()
@@ -337,7 +338,7 @@ func (l *lines) ask(ctx context.Context, limit time.Time, args ...any) (c *comma
 	for try := 0; try == 0 || hangs(err) && try < mostAttempts; try++ {
 		c = internal(nil, args...)
 		c.health, c.at = l.health, time.Now()
-		l.health.sent(c.at)
+		l.health.recordSending(c.at)
 		c.prepare(within(ctx, limit))
 		if err = l.submit(c); err == nil {
 			err = c.await(ctx, limit)

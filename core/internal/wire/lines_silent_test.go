@@ -266,7 +266,7 @@ func TestLines_GaveUp_WhileTheCallerPrepares(t *testing.T) {
 			call := b.look(time.Now(), key)
 			var err error
 			if _, fate, err = call.Wait(t.Context(), time.Now().Add(time.Second)); err != nil {
-				b.GaveUp(key, err)
+				b.RecordTimeout(key, err)
 			}
 			time.Sleep(10 * time.Millisecond) // the pause between two attempts, in virtual time
 		}
@@ -311,7 +311,7 @@ func TestHealth_SecondSending(t *testing.T) {
 		<-again.Hit()
 		proxy.BlackHole(true)              // also for other connections
 		time.Sleep(200 * time.Millisecond) // virtual time
-		b.GaveUp(key, errors.New("no answer to another operation"))
+		b.RecordTimeout(key, errors.New("no answer to another operation"))
 		proxy.BlackHole(false)
 		again.Release()
 		all.Wait()

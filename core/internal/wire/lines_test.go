@@ -140,7 +140,7 @@ func TestLines_SilenceAfterAHang(t *testing.T) {
 		}
 		proxy.BlackHole(true)
 		time.Sleep(time.Millisecond) // virtual time, so that nothing else finds the silence at the same moment
-		time.AfterFunc(30*time.Second, func() { b.GaveUp(key, hang) })
+		time.AfterFunc(30*time.Second, func() { b.RecordTimeout(key, hang) })
 		for _, what := range []wire.OnHang{wire.WaitsOn, wire.WaitsOn, wire.SendsAgain} { // the first one waits when the silence begins
 			call := b.look(time.Now(), key)
 			call.OnHang(what)
@@ -201,7 +201,7 @@ func TestLines_SlowReply(t *testing.T) {
 	})
 }
 
-// However many connections hang one after the other, the next call is answered.
+// The next call is answered, however many connections have hung one after the other.
 func TestLines_ManyHang(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {

@@ -2,19 +2,19 @@ package wire
 
 import "strings"
 
-// Meaning classifies an error reply. It is derived from the reply itself, however often the reply is
-// wrapped.
+// Meaning classifies an error reply. It depends only on the text of the reply, however often the
+// reply is wrapped.
 type Meaning uint8
 
 // The values of Meaning.
 const (
-	MeansFinal       Meaning = iota // the next attempt will be refused as well
+	MeansFinal       Meaning = iota // Redis will refuse the next attempt as well
 	MeansPasses                     // temporary: Redis will serve, but not now
 	MeansFull                       // temporary: the server has too many clients and closes the connection
-	MeansInMotion                   // temporary: another node of a Cluster may serve already
+	MeansInMotion                   // temporary: another node of the Cluster may already serve the key
 	MeansReplica                    // temporary: the connection leads to a server that is not the master
 	MeansApart                      // an endpoint in front of several servers accepts the keys of a script only one by one
-	MeansUnchecked                  // the same, because it cannot check the source of the script
+	MeansUnchecked                  // as MeansApart, because the endpoint cannot find the keys in the source of the script
 	MeansElsewhere                  // another node of a Cluster has the key
 	MeansNoScript                   // the server does not have the script of the digest
 	MeansWrongType                  // the value of the key is not a lock
@@ -25,18 +25,18 @@ const (
 	MeansUnanswered                 // a proxy does not know whether the server executed the command
 )
 
-// meant is the meaning of a reply that begins with a prefix, with or without "ERR " before it.
-type meant struct {
+// replyMeaning is the meaning of the replies that begin with a prefix, or with "ERR " and the prefix.
+type replyMeaning struct {
 	begins string
 	means  Meaning
 }
 
-// meanings returns the replies that are not final. Nearly all of them refuse a script before it changed
-// anything. The exception is a key that is not local: while a slot moves, a script may find halfway that it
-// would have to create a key again, which is only possible on the other node. The script may then be executed
+// meanings returns the replies that are not final. Nearly all of them refuse a script before the script
+// changed anything. The exception is a key that is not local: while a slot moves, a script may fail halfway
+// because it has to create a key, which only the other node can do. Even then the script may be executed
 // again, like any script.
-func meanings() []meant {
-	return []meant{
+func meanings() []replyMeaning {
+	return []replyMeaning{
 		{"LOADING ", MeansPasses},    // also from KeyDB and Dragonfly
 		{"BUSY ", MeansPasses},       // a script, a function or a command of a module is running
 		{"MASTERDOWN ", MeansPasses}, // a replica that lost its master
@@ -83,9 +83,9 @@ func meanings() []meant {
 	}
 }
 
-// withoutScript removes what Redis 6 writes before an error inside a script, "ERR Error running
-// script (call to f_<digest>): @user_script:7: @user_script: 7: -", and what the embedded Redis
-// writes, "ERR Error compiling script (new function): :7: ".
+// withoutScript removes the text before an error inside a script. Redis 6 writes "ERR Error running
+// script (call to f_<digest>): @user_script:7: @user_script: 7: -". The embedded Redis writes "ERR
+// Error compiling script (new function): :7: ".
 func withoutScript(text string) string {
 	for begin, place := range map[string]string{"ERR Error running script ": "user_script:", "ERR Error compiling script (new function): ": "): :"} {
 		if at := strings.LastIndex(text, place); at >= 0 && strings.HasPrefix(text, begin) {

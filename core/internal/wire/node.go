@@ -12,10 +12,10 @@ type node struct {
 
 	lines *lines
 	acker *acker                // nil: no acknowledgements are required
-	hooks atomic.Pointer[hooks] // hooks of a node of a Cluster; nil: there are none
+	hooks atomic.Pointer[hooks] // hooks of the client of a Cluster node; nil: none
 }
 
-// newNode returns a node for the server of an origin. Its client has these options.
+// newNode returns a node for the server of an origin. opts are the options of the client of go-redis for that server.
 func newNode(o *origin, opts *redis.Options, wants Replication, replicas *replicas) *node {
 	n := &node{origin: o, lines: newLines(o, pipelineBound(opts.AutoPipelineOptions))}
 	if wants.Acks != NoAcks {
@@ -31,14 +31,14 @@ func (n *node) send(cmds []*command) {
 		return
 	}
 	for _, c := range cmds {
-		c.company = len(cmds) > 1
+		c.batched = len(cmds) > 1
 		c.prepare(within(c.ctx.caller, c.limit))
 		c.err = n.lines.submit(c)
 	}
 }
 
-// surroundings returns the hooks of the node's client.
-func (n *node) surroundings() hooks {
+// clientHooks returns the hooks of the node's client.
+func (n *node) clientHooks() hooks {
 	if h := n.hooks.Load(); h != nil {
 		return *h
 	}

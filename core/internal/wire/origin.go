@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// origin creates the pipelines to one server and decides which of them are old.
+// origin creates the pipelines to one server and decides when a pipeline is too old for new commands.
 type origin struct {
 	timeout   time.Duration
 	maxAge    time.Duration // maximum age of a connection; 0: none
@@ -31,7 +31,7 @@ func (o *origin) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline
 		p.era.Store(o.era.Load())
 		conn, err := o.dialer.connect(ctx, &p.progress)
 		if s := o.sentinels; s != nil && err == nil {
-			p.named.Store(s.names(conn))
+			p.named.Store(s.leadsToMaster(conn))
 		}
 		return conn, err
 	}

@@ -19,10 +19,11 @@ import (
 //	connecting -> broken  the attempt to connect failed
 //	open       -> broken  it was closed, received something that is not a reply, or is no longer needed
 //
-// run and breakOff change the state. The number of commands under way decides which goroutine writes and which
-// one reads. With a few, the caller writes. If it was alone for a while, it also reads its reply, which saves
-// switches between goroutines. With several, the caller first lets others add their commands. With many, the
-// writer collects the commands of all goroutines that can run. The reader reads the replies.
+// run and breakOff change the state. The number of commands under way decides which goroutine writes. With a
+// few, the caller writes its command. With several, the caller first lets other callers add theirs. With many,
+// the writer goroutine collects the commands of all goroutines that can run. The reader goroutine reads the
+// replies. But if each of the last commands was alone on the pipeline, a caller also reads its own reply,
+// which saves switches between goroutines.
 type pipeline struct {
 	life
 	net.Conn
@@ -32,8 +33,8 @@ type pipeline struct {
 	health   *health  // the health of the node
 	born     time.Time
 	era      atomic.Int64 // see origin.old
-	named    atomic.Bool  // it leads to the master that the Sentinels name
-	watch    func()       // makes the shared deadline look at the queue until it is empty
+	named    atomic.Bool  // the connection leads to the master that the Sentinels name
+	watch    func()       // makes the shared deadline watch the queue until the queue is empty
 	flow     flow
 
 	// Guarded by the mutex.
@@ -77,8 +78,8 @@ func (p *pipeline) run() {
 		return
 	}
 	p.Conn, p.state = conn, pipelineOpen
-	p.health.connected()
-	p.flow.begins()
+	p.health.recordConnection()
+	p.flow.start()
 	p.mu.Unlock()
 	p.workers.Go(p.writeLoop)
 	p.sending.wake <- struct{}{}
@@ -139,11 +140,11 @@ func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 	}
 	p.watch() // now, because a write may block
 	writer = p.takeSending()
-	return writer, p.takeReading(writer == byItself && alone && c.then == nil && !c.company)
+	return writer, p.takeReading(writer == byItself && alone && c.then == nil && !c.batched)
 }
 
-// opened reports whether there is a connection.
-func (p *pipeline) opened() bool {
+// isOpen reports whether there is a connection.
+func (p *pipeline) isOpen() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state == pipelineOpen
@@ -184,8 +185,8 @@ func (p *pipeline) fail(err error) {
 	}
 }
 
-// recall takes the commands back from a pipeline that is being connected. Such a pipeline continues to
-// connect. recall breaks an open one.
+// recall takes the commands back from a pipeline that is being connected, which continues to connect.
+// recall breaks an open pipeline.
 func (p *pipeline) recall(err error) {
 	p.mu.Lock()
 	if p.state != pipelineConnecting {
@@ -197,19 +198,19 @@ func (p *pipeline) recall(err error) {
 	p.sending.buf, p.flow.slow, p.flow.sample = nil, 0, sample{}
 	p.mu.Unlock()
 	for _, c := range left {
-		c.complete(nil, unsent(err))
+		c.complete(nil, markUnsent(err))
 	}
 }
 
 // prepares reports whether the pipeline is being connected and waits for a function of the caller, such
-// as OnConnect. It then waits for no answer of Redis.
+// as OnConnect, and not for Redis.
 func (p *pipeline) prepares() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state == pipelineConnecting && p.progress.until.Load() == nil
 }
 
-// retire breaks the pipeline and returns true. While commands have no answer, it does nothing and returns false.
+// retire breaks the pipeline and returns true. If a command has no answer yet, retire does nothing and returns false.
 func (p *pipeline) retire() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,10 +228,10 @@ func (p *pipeline) breakOff(err error) (left []*command, why error) {
 		return nil, p.why
 	}
 	if p.state == pipelineConnecting {
-		err = unsent(err)
+		err = markUnsent(err)
 	} else {
-		err = lost(err)
-		p.workers.Go(func() { _ = p.Conn.Close() }) //nolint:errcheck // TLS sends a last record, which may take long
+		err = markLost(err)
+		p.workers.Go(func() { _ = p.Conn.Close() }) //nolint:errcheck // Close of TLS sends a last record, which may take long
 	}
 	p.state, p.why = pipelineBroken, err
 	p.flow.ended.Store(true)
@@ -272,8 +273,8 @@ func (p *pipeline) takeSending() sender {
 	return byItself
 }
 
-// gather lets other goroutines run before the caller writes. Then it decides again, because they may have
-// added much. It releases the mutex in between; otherwise the mutex is held.
+// gather lets other goroutines run before the caller writes. Then it decides again which goroutine
+// writes, because others may have added many bytes. The mutex is held, but gather releases it in between.
 func (p *pipeline) gather() sender {
 	p.mu.Unlock()
 	runtime.Gosched()
@@ -291,7 +292,7 @@ func (p *pipeline) takeOut() []byte {
 	return out
 }
 
-// write writes out, if it is not empty, and reports whether there is more.
+// write writes out, if out is not empty, and reports whether there is more to write.
 func (p *pipeline) write(out []byte) (more bool) {
 	if len(out) > 0 {
 		if _, err := p.Conn.Write(out); err != nil {
@@ -329,8 +330,8 @@ func (p *pipeline) writeLoop() {
 	}
 }
 
-// timedOut reports whether an error comes from a deadline.
-func timedOut(err error) bool {
+// isTimeout reports whether an error comes from a deadline.
+func isTimeout(err error) bool {
 	timeout, is := errors.AsType[net.Error](err)
 	return is && timeout.Timeout()
 }
@@ -338,9 +339,9 @@ func timedOut(err error) bool {
 // receiving records which goroutine reads, guarded by the pipeline's mutex. It also holds the bytes that were
 // read, which belong to the goroutine that reads.
 //
-//	none -> caller    a command is alone, as were the commands before it
-//	caller -> none    it has its reply
-//	caller -> reader  there are others, or the reply takes long
+//	none -> caller    a command is alone on the pipeline, as were the commands before it
+//	caller -> none    the caller has its reply
+//	caller -> reader  other commands are under way, or the reply takes long
 //	none -> reader    a command is not alone, or there was none for a moment
 //	reader -> none    commands were alone for a while
 type receiving struct {
@@ -376,7 +377,7 @@ func (p *pipeline) takeReading(alone bool) (caller bool) {
 	return false
 }
 
-// readFor reads until c has its reply, but not longer than a moment.
+// readFor reads until c has its reply, but only for about a moment. After that the reader reads.
 func (p *pipeline) readFor(c *command) {
 	now := time.Now()
 	if p.receiving.limit.Sub(now) < moment {
@@ -388,7 +389,7 @@ func (p *pipeline) readFor(c *command) {
 	}
 	for !c.over() {
 		if err := p.read(); err != nil {
-			if !timedOut(err) {
+			if !isTimeout(err) {
 				p.fail(err)
 				return
 			}
@@ -456,7 +457,7 @@ func (p *pipeline) rest() bool {
 	}
 }
 
-// resume makes the reader read if there was no command for a moment.
+// resume makes the reader read again if there was no command for a moment. It reports whether it did.
 func (p *pipeline) resume() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -520,7 +521,7 @@ func (p *pipeline) answers(now time.Time, replies []any) error {
 	cmds := p.queue.pop(room[:0], len(replies))
 	if len(cmds) > 0 {
 		p.flow.hear(now, len(cmds))
-		p.health.answered()
+		p.health.recordAnswer()
 	}
 	p.mu.Unlock()
 	for i, c := range cmds {
@@ -533,30 +534,30 @@ func (p *pipeline) answers(now time.Time, replies []any) error {
 	return nil
 }
 
-// look marks the commands that became slow. It reports whether any are under way, and returns how long
-// nothing has arrived.
+// look marks the commands that became slow. It reports whether any commands are under way, and returns
+// how long nothing has arrived.
 func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := &p.flow
-	patient := f.patient()
+	patient := f.slowAfter()
 	for ; f.slow < p.queue.len() && now.Sub(p.queue.at(f.slow).at) >= patient; f.slow++ {
 		p.queue.at(f.slow).slow()
 	}
-	f.awake(now)
+	f.subtractStall(now)
 	if busy = p.queue.len() > 0; busy {
 		quiet = now.Sub(f.quiet)
 	}
 	return busy, quiet
 }
 
-// interruptHanging interrupts the callers that wait on a hanging connection, each once. What a caller does then depends
-// on its [OnHang]. The answer may still come later. The first caller is interrupted later, after a quarter of the
-// timeout, because its command may itself be slow.
+// interruptHanging interrupts the callers that wait on a hanging connection, each once. Their [OnHang] decides what
+// they do then, and their answers may still come. The caller of the first command is interrupted later, after a quarter
+// of the timeout, because only its command may be slow instead of the connection.
 func (p *pipeline) interruptHanging(quiet, timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	from, stuck := 1, min(p.flow.stuck(), timeout)
+	from, stuck := 1, min(p.flow.interruptAfter(), timeout)
 	if quiet < stuck {
 		return
 	}

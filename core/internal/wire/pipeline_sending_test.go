@@ -123,8 +123,9 @@ func TestPipeline_Sending_PeerDoesNotRead(t *testing.T) {
 	})
 }
 
-// The same is true for data that other callers have added while the caller let them go first.
-func TestPipeline_Sending_LargeCompany(t *testing.T) {
+// A caller does not write more than that either when other callers have added data while the caller let them go
+// first.
+func TestPipeline_Sending_LargeBatch(t *testing.T) {
 	t.Parallel()
 	for range 30 { // the scheduler decides when each caller calls
 		synctest.Test(t, func(t *testing.T) {

@@ -13,15 +13,15 @@ import (
 	"github.com/redis/go-redis/v9/auth"
 )
 
-// Config configures how commands are sent.
+// Config configures a [Redis].
 type Config struct {
 	// Timeout is the time without any answer after which a node counts as silent. A command may take
 	// longer, up to the limit that its caller sets.
 	Timeout time.Duration
 	// Replication applies to calls that replicas have to acknowledge; see [Call.Acknowledge].
 	Replication Replication
-	// Owner is the client after which connections are named. If it is empty, they keep the name of the
-	// caller's client.
+	// Owner is the ID of the client that owns the connections. Their names contain it. If Owner
+	// is empty, the connections keep the name that the caller's client sets.
 	Owner string
 	// Reports holds the functions that are called for silent nodes.
 	Reports Reports
@@ -39,8 +39,8 @@ type Redis struct {
 	credentials *credentials
 	sentinels   *sentinels // nil: no Sentinel names the master
 
-	// era counts the events after which all connections have to be replaced: new credentials, and another
-	// master named by Sentinels.
+	// era counts the events after which all connections have to be replaced: the credentials changed, or
+	// the Sentinels name another master.
 	era atomic.Int64
 }
 
@@ -106,7 +106,7 @@ func fromSentinels(client *redis.ClusterClient) bool {
 // Failover reports whether a Sentinel names the master.
 func (r *Redis) Failover() bool {
 	client, single := r.client.(*redis.Client)
-	return single && client.Options().Addr == "FailoverClient" // the name that go-redis gives it
+	return single && client.Options().Addr == "FailoverClient" // go-redis sets this address for every failover client
 }
 
 // Era returns a number that changes when all earlier connections should be replaced; see [Redis].
@@ -125,7 +125,7 @@ func (r *Redis) Close() {
 	r.credentials.close()
 }
 
-// node returns the master of a key. An error comes from a Cluster; see [cluster.nodeOf].
+// node returns the master of a key. It fails only in a Cluster; see [cluster.nodeOf].
 func (r *Redis) node(key string) (*node, error) {
 	if r.cluster != nil {
 		return r.cluster.nodeOf(key)
@@ -141,33 +141,33 @@ func (r *Redis) slot(key string) int {
 	return Slot(key)
 }
 
-// Ping asks the master of a key for an answer, on the connections of the locks. No hook sees it.
+// Ping sends a PING to the master of a key, on the connections of the locks. No hook sees it.
 func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 	n, err := r.node(key)
 	if err != nil {
 		return err
 	}
 	if _, err = n.lines.ask(ctx, limit, "ping"); FateOf(err) == Answered {
-		n.health.answered()
+		n.health.recordAnswer()
 	}
 	return n.health.explain(err)
 }
 
-// GaveUp records that an operation on key timed out with err. If the node has not answered since, it is
-// silent.
-func (r *Redis) GaveUp(key string, err error) {
+// RecordTimeout records that an operation on key timed out with err. If its node has answered nothing for the
+// timeout, the node counts as silent.
+func (r *Redis) RecordTimeout(key string, err error) {
 	if n, unrouted := r.node(key); unrouted == nil {
-		n.lines.gaveUp(err)
+		n.lines.recordTimeout(err)
 	}
 }
 
 // Reached reports whether [Redis.Reach] has nothing left to do.
 func (r *Redis) Reached() bool { return r.cluster == nil || r.cluster.reached.Load() }
 
-// Reach contacts the Cluster once, before limit. It calls ask with a client that obeys
-// its context, and loads the slots. Before that go-redis has no slots and would try every node for
-// as long as the caller's client allows. Reach takes many round trips and gives up when no node answers.
-// Outside a Cluster it does nothing.
+// Reach contacts the Cluster once, before limit. It calls ask with a client that obeys its context, and
+// loads the slots. Without slots go-redis would try every node for as long as the caller's client
+// allows. Reach may take many round trips. It fails if no node answers. Outside a Cluster it does
+// nothing.
 func (r *Redis) Reach(ctx context.Context, limit time.Time, ask askFunc) error {
 	if r.Reached() {
 		return nil

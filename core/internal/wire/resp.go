@@ -47,7 +47,7 @@ type errorReply string
 
 func (e errorReply) Error() string { return string(e) }
 
-// RedisError marks it as a [redis.Error].
+// RedisError marks errorReply as a [redis.Error].
 func (errorReply) RedisError() {}
 
 // ReplyError returns the error for an error reply that a script passed on as a string.
@@ -126,7 +126,7 @@ func (p *parser) add(part any) (reply any, whole bool) {
 	return part, true
 }
 
-// part reads the part at the front of b. If that is a list, part begins the list.
+// part reads the part at the front of b. If the part is a list, only its head is read, and nested is true.
 func (p *parser) part(b []byte) (part any, length int, nested bool, err error) {
 	line, length, err := lineOf(b)
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *parser) part(b []byte) (part any, length int, nested bool, err error) {
 	return nil, 0, false, fmt.Errorf("%w: a reply of type %q", errGarbled, b[0])
 }
 
-// begin begins a list of n elements, unless n is 0.
+// begin begins a list of n elements. A list without elements is complete.
 func (p *parser) begin(n int) (part any, nested bool, err error) {
 	switch {
 	case n < 0:

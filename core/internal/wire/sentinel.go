@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// sentinels tracks the server that the Sentinels name as the master. go-redis closes the connections of
-// its pool when there is a new master, but not the connections of this package. An old master that is cut
-// off from its Sentinels does not close them either. So the Sentinels are asked regularly while commands
-// are sent, and connections are kept while the answer is the same. Without an answer, a connection is
-// replaced after confirmedFor.
+// sentinels tracks the server that the Sentinels name as the master. When there is a new master, go-redis
+// closes the connections of its pool, but not the connections of this package. An old master that is cut
+// off from its Sentinels does not close them either. So sentinels asks the Sentinels regularly while
+// commands are sent. The connections are kept while the answer stays the same. Without an answer, a
+// connection is replaced after confirmedFor.
 type sentinels struct {
 	life
 
@@ -43,7 +43,7 @@ func newSentinels(d *dialer, era *atomic.Int64) *sentinels {
 	return s
 }
 
-// commandSent makes sure that the Sentinels are asked while commands are sent.
+// commandSent records that a command is sent, and starts to ask the Sentinels if no goroutine asks.
 func (s *sentinels) commandSent(now time.Time) {
 	s.used.Store(int64(now.Sub(s.start)))
 	if !s.asking.Load() && s.asking.CompareAndSwap(false, true) && !s.spawn(s.askOften) {
@@ -51,9 +51,10 @@ func (s *sentinels) commandSent(now time.Time) {
 	}
 }
 
-// unsure reports whether the Sentinels have not confirmed a connection for a while. born is the time at which it was
-// opened. named reports whether it leads to the address that the Sentinels named. If it does not, for example through a
-// tunnel or to an old master, an answer of the Sentinels does not confirm it, and only its age counts.
+// unsure reports whether the Sentinels have not confirmed a connection for confirmedFor. born is the time at which the
+// connection was opened. named reports whether the connection leads to the address that the Sentinels named. If it does
+// not, because it goes through a tunnel or to an old master, no answer of the Sentinels confirms it, and only its age
+// counts.
 func (s *sentinels) unsure(born, now time.Time, named bool) bool {
 	last := born
 	if confirmed := s.start.Add(time.Duration(s.confirmed.Load())); named && confirmed.After(born) {
@@ -62,7 +63,7 @@ func (s *sentinels) unsure(born, now time.Time, named bool) bool {
 	return now.Sub(last) > confirmedFor
 }
 
-// askOften asks at intervals until there was no command for a while.
+// askOften asks every confirmEvery until no command was sent for confirmsUntil.
 func (s *sentinels) askOften() {
 	defer s.asking.Store(false)
 	ticker := time.NewTicker(confirmEvery)
@@ -77,12 +78,12 @@ func (s *sentinels) askOften() {
 	}
 }
 
-// ask asks for the master. If another server is named, all connections have to be replaced.
+// ask asks for the master. If the Sentinels name another server, all connections have to be replaced.
 func (s *sentinels) ask(ctx context.Context) {
 	at := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, s.dialer.timeout)
 	defer cancel()
-	named, err := s.named(ctx)
+	named, err := s.askMaster(ctx)
 	if err != nil {
 		return
 	}
@@ -97,17 +98,17 @@ func (s *sentinels) ask(ctx context.Context) {
 	}
 }
 
-// names reports whether a connection leads to the master that the Sentinels last named.
-func (s *sentinels) names(conn net.Conn) bool {
+// leadsToMaster reports whether a connection leads to the master that the Sentinels last named.
+func (s *sentinels) leadsToMaster(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return conn.RemoteAddr() != nil && conn.RemoteAddr().String() == s.master
 }
 
-// named returns the address of the master. go-redis offers no call for that, but its dialer asks a Sentinel and then dials
-// the address. So named calls the dialer with the network "unix": no socket has that name, so nothing is sent to the
-// master, and the error of the dialer contains the address.
-func (s *sentinels) named(ctx context.Context) (string, error) {
+// askMaster returns the address of the master. go-redis has no function for that, but its dialer asks a Sentinel and then
+// dials the address. So askMaster calls the dialer with the network "unix". That dial fails, because no socket has the
+// address as its name, and its error contains the address. Nothing is sent to the master.
+func (s *sentinels) askMaster(ctx context.Context) (string, error) {
 	conn, err := s.dialer.run(ctx, func(ctx context.Context) (net.Conn, error) {
 		return s.dialer.opts.Dialer(ctx, "unix", "")
 	})

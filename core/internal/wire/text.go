@@ -16,8 +16,8 @@ import (
 const withheld = " (the rest is withheld: it may quote a key)"
 
 // ReplyText returns the part of an error reply that may be logged: its code, and messages that are known
-// to contain no key. Redis quotes the arguments of a command in some of its errors. Each version does
-// so in a different way and truncates them, so a key cannot be removed from an unknown message.
+// to contain no key. In some error replies Redis quotes the arguments of the command. Each version
+// quotes and truncates them in a different way, so a key cannot be removed from an unknown message.
 func ReplyText(reply string) string {
 	words := strings.Fields(withoutScript(reply))
 	known := withoutPlace(words)
@@ -39,9 +39,9 @@ func ReplyText(reply string) string {
 const codes = "ASK BUSY BUSYKEY CLUSTERDOWN CROSSSLOT DENIED ERR EXECABORT LOADING MASTERDOWN MISCONF MOVED " +
 	"NOAUTH NOPERM NOPROTO NOREPLICAS NOSCRIPT OOM READONLY REDIRECT TRYAGAIN UNBLOCKED UNKILLABLE WRONGPASS WRONGTYPE"
 
-// texts lists whole error replies. <name> is a word of letters, digits and dashes where Redis writes a
-// user, <slot> a number, <address> a host and a port, and <command> a command that this package
-// sends.
+// texts lists whole error replies. <name> stands for the name of a user (letters, digits, dashes and
+// underscores), <slot> for a number, <address> for a host and a port, and <command> for one of
+// commands.
 const texts = `ASK <slot> <address>
 BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.
 BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.
@@ -133,7 +133,7 @@ func withoutPlace(words []string) []string {
 	return words[:n-1]
 }
 
-// matches compares words with a pattern in which <kinds> stand for words.
+// matches compares words with one of texts.
 func matches(words []string, text string) bool {
 	return slices.EqualFunc(words, strings.Fields(text), func(word, want string) bool {
 		switch want {
@@ -209,8 +209,8 @@ func fixed() []error {
 	}
 }
 
-// fromNetwork reports whether the type of err belongs to the packages that open connections, whose errors
-// contain no keys.
+// fromNetwork reports whether the type of err belongs to one of the packages that open connections. Their
+// errors contain no keys.
 func fromNetwork(err error) bool {
 	t := reflect.TypeOf(err)
 	if t.Kind() == reflect.Pointer {
