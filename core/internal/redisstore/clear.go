@@ -19,8 +19,8 @@ type Finding struct {
 	Err    error    // the lock could not be read
 }
 
-// Clear prepares the release of locks whose holders are fields under suspicion. All have the same kind.
-// In a Cluster their keys are in one slot.
+// Clear prepares the release of locks whose holders are among the fields of the Suspicions. All locks
+// have the same kind. In a Cluster their keys are in one slot.
 func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 	size := 2
 	for _, l := range list {
@@ -38,14 +38,14 @@ func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 			args = append(args, field)
 		}
 	}
-	return typed(s, s.call(now, list[0].Kind.clear.over(len(list)), list[0].Key, args...), func(reply any) ([]Finding, error) {
+	return newCall(s, s.call(now, list[0].Kind.clear.over(len(list)), list[0].Key, args...), func(reply any) ([]Finding, error) {
 		return readCleared(reply, len(list))
 	})
 }
 
 // Clears returns the maximum number of locks in one Clear.
 func (s *Store) Clears() int {
-	if s.apartKeys() {
+	if s.oneLockPerScript() {
 		return 1
 	}
 	return renewChunk / 2
@@ -85,20 +85,22 @@ func findingOf(reply any) Finding {
 	}
 }
 
-// Nothing is the prefix of an operation that is settled and changed nothing.
+// Nothing precedes an operation in a Finding of [Store.Settle] if the operation changed nothing.
 const Nothing = "!"
 
-// Settle prepares operations on the count of a key, each "<id>:<what>:<n>". Redis executes each once,
-// however often it is sent. "~<operation>" names an operation that Redis no longer needs to remember.
-// An operation among the fields of the Finding is settled for good. Its prefix is Nothing if the count
-// was set already or too near the maximum, or if the permit was not held.
+// Settle prepares operations on the count of a key, each "<id>:<what>:<n>". Redis executes each
+// operation once, however often it is sent. "~<operation>" names an operation that Redis no longer
+// needs to remember. The fields of the Finding are the operations that will not change the count any
+// more. An operation changes nothing if the count was set already or is too near the maximum, or if
+// the permit was not held.
 func (s *Store) Settle(now time.Time, k *Kind, key string, ops []string) Call[[]Finding] {
 	return s.SettleAll(now, []Suspicion{{k, key, ops}})
 }
 
-// SettleAll is like Settle, but for several keys. Replicas acknowledge it if the Store is configured so.
+// SettleAll is like Settle, but for several keys. If Config.Replication requires it, replicas have to acknowledge the
+// call.
 func (s *Store) SettleAll(now time.Time, list []Suspicion) Call[[]Finding] {
-	return s.Clear(now, list).acknowledged(func([]Finding) bool { return true })
+	return s.Clear(now, list).withAcks(func([]Finding) bool { return true })
 }
 
 // Counts holds the counts of a semaphore or a latch.
@@ -106,7 +108,7 @@ type Counts struct{ Left, Acquired int }
 
 // Count prepares a query for Counts.
 func (s *Store) Count(now time.Time, k *Kind, key string) Call[Counts] {
-	return typed(s, s.call(now, &k.count, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readCounts).question()
+	return newCall(s, s.call(now, &k.count, key, append(k.keyArgs(key), k.Channel(key), s.publishVerb())...), readCounts).markReadOnly()
 }
 
 func readCounts(reply any) (Counts, error) {

@@ -17,7 +17,7 @@ func newPlainSemaphore() *Kind {
 		Name: "plain_semaphore", Family: "plain semaphore", Shares: Limited, Holds: Unheld,
 		names: names{channel: SemaphoreChannel},
 		scripts: scripts{
-			acquire: scriptOf("semaphore", "once", "take"), count: scriptOf("semaphore", "count"), clear: settling("plain"),
+			acquire: scriptOf("semaphore", "once", "take"), count: scriptOf("semaphore", "count"), clear: settleScript("plain"),
 			terms: func(args []any, t *Terms) []any {
 				return appendStrings(appendStrings(append(args, t.channel, t.verb), t.Forget), t.Ghosts)
 			},
@@ -25,7 +25,7 @@ func newPlainSemaphore() *Kind {
 	}
 }
 
-// newLatch returns the kind of RCountDownLatch. A caller that waits for it acquires it when it is open.
+// newLatch returns the kind of RCountDownLatch. A caller that waits for a latch acquires the latch when it is open.
 //
 //	key                   string: the count; the latch is open when it is absent
 //	{key}:interlock_ops   as for a plain semaphore
@@ -43,12 +43,12 @@ func newLatch() *Kind {
 		names: names{channel: LatchChannel, braced: true},
 		scripts: scripts{
 			acquire: scriptOf("semaphore", "await"), count: scriptOf("semaphore", "count"),
-			force: scriptOf("semaphore", "latch_force"), clear: settling("latch"),
+			force: scriptOf("semaphore", "latch_force"), clear: settleScript("latch"),
 		},
 	}
 }
 
-// settling returns the script that executes the operations of a kind without leases.
-func settling(kind string) script {
+// settleScript returns the script that executes the operations of a kind without leases.
+func settleScript(kind string) script {
 	return scriptOf("semaphore", "once", "fill", "settle_"+kind, "settle")
 }

@@ -1,12 +1,12 @@
 // Package redisstore contains all code that depends on the layout of a lock in Redis: the scripts of each
 // kind of lock, one embedded Lua file per operation, and typed calls of them. Layouts, channels and
-// messages are compatible with Redisson. Package core and the packages below it call it; package wire
-// sends the calls. Redisstore contains no logic about waiters or deadlines.
+// messages are compatible with Redisson. Package core and the packages below core call redisstore.
+// Package wire sends the calls. Redisstore contains no logic about waiters or deadlines.
 //
-// Every script can safely run twice, because the callers of this package send a command again if it was
-// not answered. The package comment of core lists the promises that follow from the scripts.
+// Every script can safely run twice, because the callers of this package may send an unanswered command
+// again. The package comment of core lists the promises that follow from the scripts.
 //
-// The files build on each other, from the bottom to the top:
+// Each line of this list uses the lines above it:
 //
 //	errors, script, names            values
 //	kind                             the description of a kind of lock

@@ -20,9 +20,9 @@ var (
 	errBraces = errors.New("the keys of one lock are in several slots: use one hash tag in its name, such as order:{42}, or no braces")
 )
 
-// advised adds advice to an error that carries such a reply. clustered reports whether the client is a
-// Cluster client.
-func advised(err error, clustered bool) error {
+// addAdvice adds advice to the error of a reply that shows that a client does not fit its server.
+// clustered reports whether the client is a Cluster client.
+func addAdvice(err error, clustered bool) error {
 	if err == nil || !wire.Answer(err) {
 		return err
 	}
@@ -47,7 +47,7 @@ func KnownText(err error) (text string, ok bool) {
 	return wire.KnownText(err)
 }
 
-// ErrUndetected means that the servers could not be asked yet.
+// ErrUndetected means that [Store.Detect] failed.
 var ErrUndetected = errors.New("the cluster could not be asked for its slots and its pub/sub mode")
 
 // ErrNotALock means that the value of the key is not a lock of the kind.

@@ -12,7 +12,7 @@ type Evicted struct {
 	Changed bool     // the key changed before the script ran, and the script left it as it was
 }
 
-// holder matches the field of a holder: of a reentrant hold, of a writer, and of a permit.
+// holder matches the fields of holders: of reentrant holds, of writers, and of permits.
 var holder = regexp.MustCompile(`^(?:[[:xdigit:]]{8}(?:-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}:-?[0-9]+(?::write)?|[[:xdigit:]]{32})$`)
 
 // IsHolder reports whether a field can belong to a holder of any kind.
@@ -25,7 +25,7 @@ func (k *Kind) eviction() script {
 		"local function release(KEYS, ARGV)\n" + sourceOf(k.release) + "\nend\n" + sourceOf(scriptOf("evict")))
 }
 
-// Evicts reports whether a found lock has holders from which it can be taken and returns its kind.
+// Evicts returns the kind of a found lock, and reports whether the lock can be taken from its holders.
 func (s *Store) Evicts(f *Found) (*Kind, bool) {
 	for _, k := range s.kinds.All() {
 		if k.Name == f.What && k.Holds != Unheld {
@@ -37,13 +37,13 @@ func (s *Store) Evicts(f *Found) (*Kind, bool) {
 
 // Evict prepares a script that takes a found lock from the holders with some fields.
 func (s *Store) Evict(now time.Time, k *Kind, f *Found, fields []string) Call[Evicted] {
-	args := append(k.both(f.Key), k.Channel(f.Key), s.publishVerb(), f.What)
-	args = append(args, besides(f.Key)...)
+	args := append(k.keyArgs(f.Key), k.Channel(f.Key), s.publishVerb(), f.What)
+	args = append(args, inspectArgs(f.Key)...)
 	for _, field := range fields {
 		args = append(args, k.Holds.wire(field))
 	}
 	sc := k.eviction()
-	return typed(s, s.call(now, &sc, f.Key, args...), func(reply any) (Evicted, error) { return readEvicted(f.Key, fields, reply) }).once()
+	return newCall(s, s.call(now, &sc, f.Key, args...), func(reply any) (Evicted, error) { return readEvicted(f.Key, fields, reply) }).sendOnce()
 }
 
 func readEvicted(key string, fields []string, reply any) (Evicted, error) {

@@ -6,7 +6,7 @@ import (
 )
 
 // The intervals at which the waiters of this library attempt to take a fair lock. fair_acquire.lua drops
-// a waiter that attempts less often, so its numbers follow from these; a test compares them.
+// a waiter that attempts less often. Its numbers follow from these constants, and a test compares both.
 const (
 	FairLook     = 500 * time.Millisecond // the longest sleep of a waiter
 	FairFarLook  = 5 * FairLook / 2       // the longest sleep of a waiter with FairManyWait or more before it

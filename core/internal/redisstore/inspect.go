@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Found describes the lock in a key at one instant, as far as its layout shows.
+// Found describes the lock in a key at one instant, as far as the layout of the value shows it.
 type Found struct {
 	Key  string
 	What string // name of a kind; empty: another value, or none; see Absent
@@ -36,11 +36,11 @@ func InspectSource() string { return sourceOf(inspection()) }
 
 // Inspect prepares a query for a Found.
 func (s *Store) Inspect(now time.Time, key string) Call[Found] {
-	return typed(s, s.call(now, &s.inspection, key, append([]any{1, key}, besides(key)...)...), readerOf(key)).question()
+	return newCall(s, s.call(now, &s.inspection, key, append([]any{1, key}, inspectArgs(key)...)...), readerOf(key)).markReadOnly()
 }
 
-// besides returns the further arguments of the inspection of a key.
-func besides(key string) []any {
+// inspectArgs returns the arguments of the inspection of a key that follow the key.
+func inspectArgs(key string) []any {
 	return []any{FairQueue(key), tokenCounter(key), PermitLeases(key), MostFound}
 }
 

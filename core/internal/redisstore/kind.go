@@ -7,19 +7,19 @@ import (
 )
 
 // Kind describes a kind of lock in Redis: its scripts, and the keys and the channel that are derived from
-// the key of the lock. A kind is data. An operation that it does not support has the zero value. No
-// code branches on its name.
+// the key of the lock. A kind is data. An operation that the kind does not support has the zero value. No
+// code branches on the name of a kind.
 type Kind struct {
 	Name   string // its name in rules, errors and metrics
-	Family string // the noun of the kinds that may use one name together
+	Family string // the noun for all kinds that can use the same key, such as "read/write lock"
 
 	Waits  Waiting
 	Shares Sharing
 	Holds  Holding
 	Fenced bool   // every grant carries a fencing token; other kinds draw one on request
-	Suffix string // the suffix of the fields of its holders
+	Suffix string // suffix of the fields of the holders
 
-	noun string // its noun if that differs from Family
+	noun string // the noun for this kind; empty: Family
 
 	names
 	scripts
@@ -42,14 +42,14 @@ type Waiting uint8
 const (
 	// InLine waiters queue in their process. The first one attempts and receives messages.
 	InLine Waiting = iota
-	// Announced is InLine for waiters whose attempts keep out new sharers of the lock.
+	// Announced waiters queue like InLine waiters. In addition, their attempts keep out new shared holders.
 	Announced
-	// Spinning is InLine without messages: the first waiter attempts again by itself.
+	// Spinning waiters queue like InLine waiters, but receive no messages. The first one attempts at intervals.
 	Spinning
 	// InRedis waiters queue in Redis. Each keeps its field and has a separate channel; see
-	// [Kind.WaiterChannel]. No waiter of their process is before them.
+	// [Kind.WaiterChannel]. Their process does not put them in an order.
 	InRedis
-	// Abreast waiters have no order: when one gets through, all do.
+	// Abreast waiters have no order. When one of them acquires the lock, all can.
 	Abreast
 )
 
@@ -60,8 +60,8 @@ type Sharing uint8
 const (
 	// Alone admits one holder.
 	Alone Sharing = iota
-	// Limited admits as many holders as there are permits. A caller that comes while no other waits need
-	// not queue. A message contains no information about a holder.
+	// Limited admits as many holders as there are permits. A caller need not queue if no other caller
+	// waits. Messages do not identify holders.
 	Limited
 	// Unlimited admits any number of holders.
 	Unlimited
@@ -72,16 +72,16 @@ type Holding uint8
 
 // The values of Holding.
 const (
-	// Reentrant is a hold with a lease. Its field is a client and a number. Its holder can re-enter.
+	// Reentrant is a hold with a lease. Its field is a client and a number. The holder can re-enter the lock.
 	Reentrant Holding = iota
 	// Drawn is a hold with a lease. Its field is 16 random bytes in hex, new for each acquisition.
 	Drawn
-	// Unheld yields neither a hold nor a lease: a caller that acquires may proceed. Fields are as for Drawn.
+	// Unheld yields neither a hold nor a lease: the caller may only proceed. Fields are as for Drawn.
 	Unheld
 )
 
-// wire returns a field in the form that the scripts about a holder need. A permit becomes its bytes,
-// because the conversion would take Lua half the time of a script.
+// wire returns a field in the form that the scripts about a holder need. The field of a permit
+// becomes 16 bytes here, because the conversion in Lua would take half the time of a script.
 func (h Holding) wire(field string) string {
 	var id [16]byte
 	if h != Drawn || len(field) != hex.EncodedLen(len(id)) {
@@ -97,8 +97,8 @@ func (h Holding) wire(field string) string {
 type names struct {
 	beside  func(key string) []any  // further keys that an acquire has to declare; nil: none
 	leases  func(key string) string // the key of the leases; nil: the key itself
-	channel func(key string) string // the channel of wake-ups; nil: the kind neither sends nor awaits any
-	braced  bool                    // the channel puts braces around the whole key; see Store.CheckLatchName
+	channel func(key string) string // the channel of wake-ups; nil: the kind has no wake-ups
+	braced  bool                    // the name of the channel has braces around the whole key; see Store.CheckLatchName
 }
 
 // scripts holds the operations of a kind.
@@ -108,14 +108,14 @@ type scripts struct {
 	terms func(args []any, terms *Terms) []any // appends the further arguments of acquire; nil: there are none
 }
 
-// Terms are the terms of an attempt.
+// Terms holds the arguments of an attempt.
 type Terms struct {
 	Lease time.Duration
 	Token bool          // draw a fencing token
 	Wait  time.Duration // how much longer the caller waits; 0: it does not wait
-	Under string        // field of a holder of this process that the lock may be shared with; "" for none
+	Under string        // field of a holder of this process with which the attempt may share the lock; "": none
 
-	Demand string   // the number of permits to set for a semaphore with leases; "0" leaves it as it is
+	Demand string   // the number of permits to set for a semaphore with leases; "0": do not change the number
 	Forget []string // answered operations on the key, which Redis no longer needs to remember
 	Ghosts []string // fields of earlier attempts of this caller without an answer
 
@@ -139,10 +139,10 @@ func (k *Kind) leaseKey(key string) string {
 	return k.leases(key)
 }
 
-// both returns the number of keys and the keys of a script that ends leases. Such a script declares both
-// keys, because Redis then replies TRYAGAIN while they move to another node. A script with one declared
-// key would find only that one.
-func (k *Kind) both(key string) []any {
+// keyArgs returns the number of keys and the keys of a script that ends leases. If the leases have a
+// separate key, the script declares both keys, so that Redis replies TRYAGAIN while the keys move to
+// another node. A script that declared only one of them might run without the other.
+func (k *Kind) keyArgs(key string) []any {
 	args := make([]any, 0, 8) // with room for arguments
 	if k.leases == nil {
 		return append(args, 1, key)
@@ -151,7 +151,7 @@ func (k *Kind) both(key string) []any {
 }
 
 // WaiterChannel returns the channel on which the wake-ups of one waiter are published. It is the
-// channel of the lock, unless the kind has one for each waiter.
+// channel of the lock, unless each waiter of the kind has its own.
 func (k *Kind) WaiterChannel(key, field string) string {
 	if k.Waits == InRedis {
 		return FairChannel(key, field)
@@ -165,9 +165,9 @@ func (k *Kind) Shared() bool { return k.Shares != Alone }
 // TakesSeveral reports whether one script can take several keys.
 func (k *Kind) TakesSeveral() bool { return k.acquireAll.Source != nil }
 
-// declared returns the number of keys and the keys that a granting script declares: the key of the lock,
-// the keys beside it, and the counter if the script draws a token.
-func declared(key string, others []any, token bool) []any {
+// grantKeys returns the number of keys and the keys that a granting script declares: the key of the
+// lock, the other keys, and the counter if the script draws a token.
+func grantKeys(key string, others []any, token bool) []any {
 	args := append(make([]any, 0, 8+len(others)), 1, key) // with room for arguments
 	args = append(args, others...)
 	if token {
@@ -194,8 +194,8 @@ func (k *Kind) Sources() map[string]string {
 	return sources
 }
 
-// beyond returns the keys that a lock of this kind uses beside the key of the lock.
-func (k *Kind) beyond(key string) (list []string) {
+// otherKeys returns the keys that a lock of this kind uses beside the key of the lock.
+func (k *Kind) otherKeys(key string) (list []string) {
 	if k.beside != nil {
 		for _, other := range k.beside(key) {
 			list = append(list, other.(string)) //nolint:errcheck,forcetypeassert // keys are strings
@@ -210,5 +210,5 @@ func (k *Kind) beyond(key string) (list []string) {
 	return list
 }
 
-// Counts reports whether operations change a count of this kind; see [Store.Settle].
+// Counts reports whether locks of this kind have a count; see [Store.Settle].
 func (k *Kind) Counts() bool { return k.count.Source != nil }

@@ -116,12 +116,12 @@ type candidate struct {
 	queue bool // the queue was found, not the key
 }
 
-// admit appends the key of the lock to which a name may belong, once in a page. A free fair
-// lock with a queue has no key other than the queue.
+// admit appends the key of the lock that a name may belong to. Each name counts once in a page. The
+// name of a queue counts, because a free fair lock with waiters has no other key.
 func (l *lister) admit(some []candidate, name string) []candidate {
 	c := candidate{key: name}
 	if tag, is := strings.CutPrefix(name, queuePrefix); is {
-		c = candidate{key: underived(tag), queue: true}
+		c = candidate{key: keyOfTag(tag), queue: true}
 	} else if subsidiary(name) {
 		return some
 	}
@@ -145,7 +145,7 @@ func (l *lister) wants(f *Found, c candidate) bool {
 	}
 }
 
-// subsidiary reports whether the name of a key shows that it belongs to a lock.
+// subsidiary reports whether a key, by its name, belongs to a lock but is not the key of the lock.
 func subsidiary(key string) bool {
 	for _, prefix := range [...]string{timeoutsPrefix, tokenPrefix, unlockPrefix} {
 		if strings.HasPrefix(key, prefix) {
@@ -157,9 +157,9 @@ func subsidiary(key string) bool {
 	}) || strings.Contains(key, ":rwlock_timeout:")
 }
 
-// underived returns the key whose hash tag is in a derived name. If two keys have that tag, it is the
-// key without braces.
-func underived(tag string) string {
+// keyOfTag returns the key from which a name with this hash tag was derived. Two keys have the same
+// tag if one of them is the other in braces. Then keyOfTag returns the key without braces.
+func keyOfTag(tag string) string {
 	inside, whole := strings.CutPrefix(tag, "{")
 	inside, ends := strings.CutSuffix(inside, "}")
 	if whole && ends && !strings.ContainsAny(inside, "{") {
@@ -168,7 +168,8 @@ func underived(tag string) string {
 	return tag
 }
 
-// pattern matches the keys that begin with a prefix, and the keys that belong to them.
+// pattern returns a pattern of SCAN that matches the keys that begin with a prefix, and the names that are derived
+// from such keys.
 func pattern(prefix string) string {
 	if prefix == "" {
 		return "*"
@@ -176,8 +177,9 @@ func pattern(prefix string) string {
 	return "*" + escape(prefix) + "*"
 }
 
-// inspectAll inspects keys of a master in one pipeline. known reports whether the master has the script
-// in its cache; otherwise the first command sends it. A key that moved since is inspected on its new node.
+// inspectAll inspects keys of a master in one pipeline. known reports whether the master has the script in
+// its cache. If it does not, the first command contains the script. A key that has moved since the SCAN is
+// inspected on its new node.
 func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candidate, known bool) ([]Found, error) {
 	pipe := node.Pipeline()
 	for i, c := range some {
@@ -185,7 +187,7 @@ func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candi
 		if i == 0 && !known {
 			verb, body = "eval", s.inspection.Source
 		}
-		pipe.Do(ctx, append([]any{verb, body, 1, c.key}, besides(c.key)...)...)
+		pipe.Do(ctx, append([]any{verb, body, 1, c.key}, inspectArgs(c.key)...)...)
 	}
 	replies, _ := pipe.Exec(ctx) //nolint:errcheck // each command has its own error
 	list := make([]Found, len(some))
@@ -194,7 +196,7 @@ func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candi
 		switch {
 		case err == nil:
 			list[i], err = readFound(c.key, reply)
-		case s.cluster != nil && moved(err) || wire.MeaningOf(err) == wire.MeansNoScript:
+		case s.cluster != nil && redirects(err) || wire.MeaningOf(err) == wire.MeansNoScript:
 			call := s.Inspect(time.Now(), c.key)
 			list[i], _, err = call.Wait(ctx, time.Now().Add(s.cfg.Timeout))
 		}
@@ -205,8 +207,8 @@ func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candi
 	return list, nil
 }
 
-// moved reports whether another node of a Cluster has the key, or may have it.
-func moved(err error) bool {
+// redirects reports whether another node of a Cluster has the key, or may have it.
+func redirects(err error) bool {
 	means := wire.MeaningOf(err)
 	return means == wire.MeansElsewhere || means == wire.MeansInMotion
 }
@@ -256,7 +258,8 @@ func identify(ctx context.Context, node *redis.Client) (master, error) {
 }
 
 // cursor is the position of a listing. A master is identified by its run_id, so that a new or restarted
-// master is scanned from its beginning: a cursor of SCAN is valid only on the server that returned it.
+// master is scanned from the beginning, because a cursor of SCAN is valid only in the process that
+// returned it.
 type cursor struct {
 	Done   []string `json:"d,omitempty"` // masters that were scanned completely
 	At     string   `json:"a,omitempty"` // the master that is being scanned

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Prefixes of channels. Redisson derives all names below from the key of a lock: derived builds names
-// with a prefix, withSuffix builds names with a suffix. The channel of a latch has a separate rule.
+// Prefixes of channels. Redisson derives all names below from the key of a lock; see withPrefix,
+// withSuffix and, for the channel of a latch, LatchChannel.
 const (
 	lockChannel      = "redisson_lock__channel:"
 	readWriteChannel = "redisson_rwlock:"
@@ -27,7 +27,7 @@ func ofKeys(channel, prefix string) bool {
 // Channel returns the channel on which Redisson publishes the unlock of key. The hash tag of the key
 // is kept; a key without a brace becomes the tag. Like Redisson, Channel only checks whether the key
 // contains a brace, even where that leads to another slot; see [Store.CheckName].
-func Channel(key string) string { return derived(lockChannel, key) }
+func Channel(key string) string { return withPrefix(lockChannel, key) }
 
 // Prefixes of the keys that belong to a lock.
 const (
@@ -38,16 +38,16 @@ const (
 )
 
 // FairQueue returns the key of the list of waiters for a fair lock.
-func FairQueue(key string) string { return derived(queuePrefix, key) }
+func FairQueue(key string) string { return withPrefix(queuePrefix, key) }
 
-// FairTimeouts returns the key of the sorted set of the deadlines of these waiters.
-func FairTimeouts(key string) string { return derived(timeoutsPrefix, key) }
+// FairTimeouts returns the key of the sorted set of the deadlines of the waiters for a fair lock.
+func FairTimeouts(key string) string { return withPrefix(timeoutsPrefix, key) }
 
 // FairChannel returns the channel on which the waiter with this field is woken.
 func FairChannel(key, field string) string { return Channel(key) + ":" + field }
 
 // ReadWriteChannel returns the channel on which the unlocks of a read/write lock are published.
-func ReadWriteChannel(key string) string { return derived(readWriteChannel, key) }
+func ReadWriteChannel(key string) string { return withPrefix(readWriteChannel, key) }
 
 // ReadTimeout returns the key that exists while the n-th read hold of field lasts. n counts from 1.
 func ReadTimeout(key, field string, n int) string {
@@ -56,31 +56,33 @@ func ReadTimeout(key, field string, n int) string {
 
 // UnlockLatch returns the key in which Redisson records for a while that it executed the unlock with
 // this id.
-func UnlockLatch(key, id string) string { return derived(unlockPrefix, key) + ":" + id }
+func UnlockLatch(key, id string) string { return withPrefix(unlockPrefix, key) + ":" + id }
 
-// tokenCounter returns the key in which Redisson counts the fencing tokens of key. It is in the slot
-// of the key, as the channel is.
-func tokenCounter(key string) string { return derived(tokenPrefix, key) }
+// tokenCounter returns the key in which Redisson counts the fencing tokens of key. The counter is in
+// the slot of the key.
+func tokenCounter(key string) string { return withPrefix(tokenPrefix, key) }
 
-// SemaphoreChannel returns the channel on which returned permits are published, leased or not.
-func SemaphoreChannel(key string) string { return derived(semaphoreChannel, key) }
+// SemaphoreChannel returns the channel on which returned permits are published, with or without leases.
+func SemaphoreChannel(key string) string { return withPrefix(semaphoreChannel, key) }
 
 // PermitLeases returns the key of the sorted set of the leased permits of key.
 func PermitLeases(key string) string { return withSuffix(key, "timeout") }
 
 // LatchChannel returns the channel on which the opening of a latch is published. Redisson puts braces
-// around the key even if it contains some; see [Store.CheckLatchName].
+// around the key even if the key contains braces; see [Store.CheckLatchName].
 func LatchChannel(key string) string { return latchChannel + "{" + key + "}" }
 
-// derived returns the name with a prefix that belongs to key. A key without a hash tag becomes one.
-func derived(prefix, key string) string {
+// withPrefix returns the name that is derived from key with a prefix. A key without a brace becomes the hash tag of
+// the name.
+func withPrefix(prefix, key string) string {
 	if strings.Contains(key, "{") {
 		return prefix + key
 	}
 	return prefix + "{" + key + "}"
 }
 
-// withSuffix returns the name that belongs to key and begins with it.
+// withSuffix returns the name that is derived from key with a suffix. A key without a brace becomes the hash tag of
+// the name.
 func withSuffix(key, suffix string) string {
 	if strings.Contains(key, "{") {
 		return key + ":" + suffix

@@ -6,14 +6,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Claim is a lock and a field that holds it, as far as is known, or tries to acquire it.
+// Claim is a lock and a field. The field probably holds the lock, or the caller tries to acquire the lock for it.
 type Claim struct {
 	Kind       *Kind
 	Key, Field string
 }
 
-// Operations take their sending time, now, from the caller, which derives deadlines from it. The time may
-// be a little early, never late.
+// In all operations, now is the time of sending, from which the caller derives deadlines. now may be a
+// little early, but never late.
 
 // Grant is the answer to an attempt.
 type Grant struct {
@@ -36,11 +36,11 @@ func (s *Store) Acquire(now time.Time, c Claim, t Terms) Call[Grant] {
 	if t.Token || k.Fenced || k.beside != nil || k.terms != nil {
 		return s.acquireBy(now, c, t)
 	}
-	return typed(s, s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).acknowledged(Grant.given)
+	return newCall(s, s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).withAcks(Grant.given)
 }
 
-// acquireBy prepares an attempt with more terms than a lease. It is separate so that the usual attempt does
-// not pay for them.
+// acquireBy prepares an attempt with more terms than a lease. It is separate, so that the usual attempt
+// does not pay for these terms.
 func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 	k := c.Kind
 	token := t.Token || k.Fenced
@@ -48,7 +48,7 @@ func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 	if k.beside != nil {
 		others = k.beside(c.Key)
 	}
-	args := append(declared(c.Key, others, token), k.Holds.wire(c.Field), t.Lease.Milliseconds())
+	args := append(grantKeys(c.Key, others, token), k.Holds.wire(c.Field), t.Lease.Milliseconds())
 	if k.terms != nil {
 		t.channel, t.verb, t.count = k.Channel(c.Key), s.publishVerb(), s.countVerb()
 		args = k.terms(args, &t)
@@ -57,11 +57,10 @@ func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 	if token {
 		read = readTokenGrant
 	}
-	return typed(s, s.call(now, &k.acquire, c.Key, args...), read).acknowledged(Grant.given)
+	return newCall(s, s.call(now, &k.acquire, c.Key, args...), read).withAcks(Grant.given)
 }
 
-// AcquireAll prepares an attempt to take all keys or none. The kind has to offer it; see
-// [Kind.TakesSeveral].
+// AcquireAll prepares an attempt to take all keys or none. See [Kind.TakesSeveral].
 func (s *Store) AcquireAll(now time.Time, k *Kind, keys []string, field string, lease time.Duration) Call[Grant] {
 	args := make([]any, 0, len(keys)+3)
 	args = append(args, len(keys))
@@ -69,7 +68,7 @@ func (s *Store) AcquireAll(now time.Time, k *Kind, keys []string, field string, 
 		args = append(args, key)
 	}
 	args = append(args, field, lease.Milliseconds())
-	return typed(s, s.call(now, &k.acquireAll, keys[0], args...), readGrant).acknowledged(Grant.given)
+	return newCall(s, s.call(now, &k.acquireAll, keys[0], args...), readGrant).withAcks(Grant.given)
 }
 
 func readGrant(reply any) (Grant, error) {
@@ -109,14 +108,14 @@ func refusal(v []any) (*Refusal, bool) {
 	return r, ok
 }
 
-// Hold prepares a new hold count for a holder. It raises the TTL to lease if that is more. The answer
+// Hold prepares a new hold count for a holder. A TTL below lease is raised to lease. The answer
 // reports whether the field is the holder.
 func (s *Store) Hold(now time.Time, c Claim, count int, lease time.Duration) Call[bool] {
-	call := typed(s, s.call(now, &c.Kind.hold, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), count, lease.Milliseconds()), readMine)
+	call := newCall(s, s.call(now, &c.Kind.hold, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), count, lease.Milliseconds()), readMine)
 	if lease <= 0 {
 		return call
 	}
-	return call.acknowledged(isTrue)
+	return call.withAcks(isTrue)
 }
 
 func isTrue(b bool) bool { return b }
@@ -138,20 +137,20 @@ type Change struct {
 
 func (c Change) done() bool { return c.Mine }
 
-// Refresh prepares a new TTL, higher or lower. A lower one is published.
+// Refresh prepares a new TTL, higher or lower. If the TTL falls, the script publishes a message.
 func (s *Store) Refresh(now time.Time, c Claim, lease time.Duration) Call[Change] {
-	return typed(s, s.call(now, &c.Kind.refresh, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange).acknowledged(Change.done)
+	return newCall(s, s.call(now, &c.Kind.refresh, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange).withAcks(Change.done)
 }
 
-// HandOff prepares a hand-off of the lock to another field. A lower TTL is published.
+// HandOff prepares a hand-off of the lock to another field. If the TTL falls, the script publishes a message.
 func (s *Store) HandOff(now time.Time, c Claim, to string, t Terms) Call[Change] {
 	token := t.Token || c.Kind.Fenced
-	args := append(declared(c.Kind.leaseKey(c.Key), nil, token), c.Kind.Holds.wire(c.Field), c.Kind.Holds.wire(to), t.Lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb())
+	args := append(grantKeys(c.Kind.leaseKey(c.Key), nil, token), c.Kind.Holds.wire(c.Field), c.Kind.Holds.wire(to), t.Lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb())
 	read := readChange
 	if token {
 		read = readTokenChange
 	}
-	return typed(s, s.call(now, &c.Kind.handOff, c.Key, args...), read).acknowledged(Change.done)
+	return newCall(s, s.call(now, &c.Kind.handOff, c.Key, args...), read).withAcks(Change.done)
 }
 
 func readChange(reply any) (Change, error) {
@@ -186,9 +185,9 @@ type Released struct {
 func (s *Store) Release(now time.Time, c Claim) Call[Released] {
 	k := c.Kind
 	if k.leases == nil {
-		return typed(s, s.call(now, &k.release, c.Key, 1, c.Key, k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb()), readReleased)
+		return newCall(s, s.call(now, &k.release, c.Key, 1, c.Key, k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb()), readReleased)
 	}
-	return typed(s, s.call(now, &k.release, c.Key, append(k.both(c.Key), k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb())...), readReleased)
+	return newCall(s, s.call(now, &k.release, c.Key, append(k.keyArgs(c.Key), k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb())...), readReleased)
 }
 
 func readReleased(reply any) (Released, error) {
@@ -199,14 +198,14 @@ func readReleased(reply any) (Released, error) {
 	return Released{Mine: v != 0, Kept: v < 0, Notified: max(int(v)-1, 0)}, nil
 }
 
-// Force prepares the release of the lock, whichever client holds it. The answer reports whether it was
-// held.
+// Force prepares the release of the lock, whichever client holds it. The answer reports whether the
+// lock was held.
 func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
-	call := typed(s, s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced).once()
+	call := newCall(s, s.call(now, &k.force, key, append(k.keyArgs(key), k.Channel(key), s.publishVerb())...), readForced).sendOnce()
 	if k.Holds != Unheld {
 		return call
 	}
-	return call.acknowledged(func(bool) bool { return true }) // no lease limits this change, so it has to reach the replicas
+	return call.withAcks(func(bool) bool { return true }) // no lease limits this change, so it has to reach the replicas
 }
 
 func readForced(reply any) (bool, error) {
@@ -229,7 +228,7 @@ type Snapshot struct {
 
 // State prepares a query for a Snapshot.
 func (s *Store) State(now time.Time, k *Kind, key string) Call[Snapshot] {
-	return typed(s, s.call(now, &k.state, key, 1, k.leaseKey(key)), readState).question()
+	return newCall(s, s.call(now, &k.state, key, 1, k.leaseKey(key)), readState).markReadOnly()
 }
 
 func readState(reply any) (Snapshot, error) {

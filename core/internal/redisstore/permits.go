@@ -12,7 +12,7 @@ package redisstore
 // permit_total.lua, which gives back the permits whose lease has expired. The scripts of an acquired permit
 // declare the sorted set only.
 //
-//	acquire:  permit_acquire   takes a permit and may first adjust how many there are
+//	acquire:  permit_acquire   takes a permit, and may first change the number of permits
 //	count:    permit_count     counts the available and the acquired permits
 //	clear:    once, fill, settle_permit, settle
 //	                          changes the count, each operation once, and gives permits back

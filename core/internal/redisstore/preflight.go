@@ -35,13 +35,13 @@ type Survey struct {
 const nodeTimeouts = 4
 
 // Survey asks all nodes at the same time about the channels of keys that begin with prefix. In a
-// Cluster it opens separate connections. It does not wait long for a node that does not answer.
+// Cluster it opens separate connections. It waits at most nodeTimeouts timeouts for a node.
 func (s *Store) Survey(ctx context.Context, prefix string) (Survey, error) {
 	v := &surveyor{store: s, prefix: prefix}
 	if s.cluster == nil {
 		v.ask(ctx, s.single)
 		if v.found.Stray = topology.InCluster(ctx, s.single); !v.found.Stray {
-			v.unasked = nil // no such client is expected, and the user needs no right to ask
+			v.unasked = nil // on a single server no such client is expected, so the user need not have the right to ask
 		}
 		return v.result(), nil
 	}
@@ -54,7 +54,7 @@ func (s *Store) Survey(ctx context.Context, prefix string) (Survey, error) {
 		v.ask(ctx, node)
 		return nil
 	})
-	v.found.Sharding = v.sharded > 0 || v.classic == 0 && s.Sharded() // if no node may be asked, the mode that the Store uses
+	v.found.Sharding = v.sharded > 0 || v.classic == 0 && s.Sharded() // if no node answered, the mode that the Store uses
 	return v.result(), err
 }
 
@@ -121,8 +121,8 @@ type Server struct {
 	Err      error  // the error if it did not answer
 }
 
-// Servers asks every master for its INFO. Err is set in a Server that did not answer. Servers returns an
-// error if the masters are not known.
+// Servers asks every master for its INFO. A Server that did not answer has an Err. Servers itself fails
+// only if the masters are not known.
 func (s *Store) Servers(ctx context.Context) ([]Server, error) {
 	if s.cluster == nil {
 		return []Server{serverOf(ctx, s.single)}, nil
@@ -166,7 +166,7 @@ func (s *Store) Forget(ctx context.Context, k *Kind, key string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range append(k.beyond(key), key) {
+	for _, name := range append(k.otherKeys(key), key) {
 		if err := node.Del(ctx, name).Err(); err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (s *Store) Rights(prefix string, kinds []*Kind) string {
 	}
 	call := regexp.MustCompile(`redis\.p?call\('(\w+)'`)
 	for _, k := range kinds {
-		for _, key := range k.beyond("") {
+		for _, key := range k.otherKeys("") {
 			if before, _, _ := strings.Cut(key, "{"); before != "" {
 				keys[before+"*"] = true
 			}
@@ -207,8 +207,8 @@ func (s *Store) Rights(prefix string, kinds []*Kind) string {
 			}
 		}
 	}
-	rules := prefixed("~", keys)
-	return strings.Join(append(append(rules, prefixed("&", channels)...), prefixed("+", commands)...), " ")
+	rules := prefixEach("~", keys)
+	return strings.Join(append(append(rules, prefixEach("&", channels)...), prefixEach("+", commands)...), " ")
 }
 
 // usualCommands lists the commands that the Store sends for every kind of lock.
@@ -226,7 +226,7 @@ func (s *Store) usualCommands() string {
 	return usual
 }
 
-func prefixed(mark string, set map[string]bool) []string {
+func prefixEach(mark string, set map[string]bool) []string {
 	list := slices.Sorted(maps.Keys(set))
 	for i := range list {
 		list[i] = mark + list[i]

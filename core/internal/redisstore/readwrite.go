@@ -24,7 +24,7 @@ const LongestMark = 900 * time.Millisecond
 // All begin with rw.lua. Scripts that examine the leases of readers follow rw_others.lua. Scripts that
 // change a lease follow rw_outlast.lua and rw_lasts.lua.
 //
-//	acquire:  rw_acquire_read, rw_acquire_write  a reader gets in beside readers, a writer alone
+//	acquire:  rw_acquire_read, rw_acquire_write  a reader enters beside readers, a writer only alone
 //	force:    rw_force_read, rw_force_write      ends all holds of one mode
 //	others:   rw_sethold, rw_renew, rw_refresh, rw_handoff, rw_release, rw_state, rw_clear
 func newReadWrite() (read, write *Kind) {

@@ -22,8 +22,8 @@ const (
 	// lockWatchdogBatchSize of Redisson.
 	renewChunk = 100
 	// renewTogether is the number of scripts with one key each that are sent together.
-	// renewTogetherChunks is the same for scripts with renewChunk keys each. Redis runs them between the
-	// commands of other clients within a few milliseconds.
+	// renewTogetherChunks is that number for scripts with renewChunk keys each. Redis runs them between
+	// the commands of other clients within a few milliseconds.
 	renewTogether       = 50
 	renewTogetherChunks = 5
 )
@@ -34,7 +34,7 @@ const (
 // verdicts are in the order of the claims.
 func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) []Verdict {
 	size, together := renewChunk, renewTogetherChunks
-	if s.apartKeys() {
+	if s.oneLockPerScript() {
 		size, together = 1, renewTogether
 	}
 	verdicts := make([]Verdict, 0, len(claims))
@@ -77,7 +77,7 @@ func (s *Store) renewal(claims []Claim, lease time.Duration) Call[[]Verdict] {
 	for _, c := range claims {
 		args = append(args, c.Kind.Holds.wire(c.Field))
 	}
-	call := typed(s, s.call(time.Now(), claims[0].Kind.renew.over(len(claims)), claims[0].Key, args...), func(reply any) ([]Verdict, error) {
+	call := newCall(s, s.call(time.Now(), claims[0].Kind.renew.over(len(claims)), claims[0].Key, args...), func(reply any) ([]Verdict, error) {
 		held, isArray := reply.([]any)
 		if !isArray || len(held) != len(claims) {
 			return nil, unexpected("renew", reply)
@@ -92,12 +92,12 @@ func (s *Store) renewal(claims []Claim, lease time.Duration) Call[[]Verdict] {
 	if lease <= 0 {
 		return call
 	}
-	return call.acknowledged(func([]Verdict) bool { return true })
+	return call.withAcks(func([]Verdict) bool { return true })
 }
 
 func (s *Store) verdicts(ctx context.Context, limit time.Time, call *Call[[]Verdict], claims []Claim, lease time.Duration) []Verdict {
 	verdicts, _, err := call.Wait(ctx, limit)
-	if len(claims) > 1 && s.apartKeys() && wire.Apart(err) {
+	if len(claims) > 1 && s.oneLockPerScript() && wire.Apart(err) {
 		return s.Renew(ctx, claims, lease)
 	}
 	if verdicts == nil {

@@ -8,9 +8,9 @@ import (
 )
 
 // CheckName refuses a key whose derived names would be in another slot of a Cluster, and a key that
-// Redisson and the server would route to different slots. Except for latches, all names that
-// are derived from a key are in the slot of the channel: no prefix contains a brace, and a suffix comes
-// last.
+// Redisson and the server would route to different slots. For all kinds except latches, it is enough to
+// check the lock channel, because no prefix contains a brace and a suffix comes last. All names derived
+// from a key are thus in one slot.
 func (s *Store) CheckName(key string) error {
 	if err := s.checkRouting(key); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (s *Store) checkRouting(key string) error {
 		"of the cluster than the server; use one hash tag such as order:{42}, or no braces", key)
 }
 
-// apart reports whether a key and a name derived from it are in different slots of a Cluster. If the key
-// contains no braces, they never are.
+// apart reports whether a key and a name derived from it are in different slots of a Cluster. A key
+// without braces is always in the slot of its derived names.
 func (s *Store) apart(key string, derive func(key string) string) bool {
 	return s.Clustered() && strings.ContainsAny(key, "{}") && wire.Slot(key) != wire.Slot(derive(key))
 }

@@ -18,7 +18,7 @@ type Config struct {
 
 	// RenewTimeout is the time limit of a renewal.
 	RenewTimeout time.Duration
-	// Sharded decides whether wake-ups use sharded pub/sub in a Cluster; nil asks the servers.
+	// Sharded decides whether wake-ups use sharded pub/sub in a Cluster. If it is nil, Detect asks the servers.
 	Sharded *bool
 }
 
@@ -64,12 +64,12 @@ func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 		case s.cfg.Sharded == nil && err == nil:
 			s.sharded.Store(sharded)
 		case s.cfg.Sharded != nil && err != nil && !wire.Transient(err):
-			return nil // an error such as NOPERM: the configured mode need not be asked for
+			return nil // an error such as NOPERM: the mode is configured, so the answer is not needed
 		}
 		return err
 	})
 	if err != nil {
-		return errors.Join(ErrUndetected, advised(err, s.Clustered()))
+		return errors.Join(ErrUndetected, addAdvice(err, s.Clustered()))
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (s *Store) Close() error {
 
 // Ping asks the server that owns key for an answer, on the connections of the locks.
 func (s *Store) Ping(ctx context.Context, key string) error {
-	return advised(s.wire.Ping(ctx, key, time.Now().Add(s.cfg.Timeout)), s.Clustered())
+	return addAdvice(s.wire.Ping(ctx, key, time.Now().Add(s.cfg.Timeout)), s.Clustered())
 }
 
 // RecordTimeout records that an operation on key timed out with err. If the node has not answered since, it
@@ -119,18 +119,18 @@ func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {
 	return s.clone(node), nil
 }
 
-// clone returns a client on the pool of another one, with the timeout of the Config. It drops the
-// Limiter, which is meant for the commands of the application.
+// clone returns a client on the pool of another one, with the timeout of the Config. The clone has
+// no Limiter, because a Limiter is meant for the commands of the application.
 func (s *Store) clone(client *redis.Client) *redis.Client {
 	clone := client.WithTimeout(s.cfg.Timeout)
 	clone.Options().Limiter = nil // WithTimeout copied the options
 	return clone
 }
 
-// apartKeys reports whether a script may use the keys of one lock only. This is the case in a Cluster,
-// where a script over several locks fails while their slot moves, and after an endpoint refused
-// such a script.
-func (s *Store) apartKeys() bool { return s.cluster != nil || s.keyByKey.Load() }
+// oneLockPerScript reports whether a script may use the keys of one lock only. This is the case in a
+// Cluster, where a script over several locks fails while their slot moves, and after an endpoint
+// refused such a script.
+func (s *Store) oneLockPerScript() bool { return s.cluster != nil || s.keyByKey.Load() }
 
 // Clustered reports whether keys live on the nodes of a Cluster.
 func (s *Store) Clustered() bool { return s.cluster != nil }
@@ -180,7 +180,7 @@ func (s *Store) publishVerb() any {
 }
 
 // countVerb returns the PUBSUB subcommand that counts all subscribers of a channel. It is empty in a
-// Cluster with classic pub/sub, where none does.
+// Cluster with classic pub/sub, where no subcommand counts all of them.
 func (s *Store) countVerb() any {
 	switch {
 	case s.CountsOneNode():
@@ -201,8 +201,8 @@ func (s *Store) call(now time.Time, sc *script, key string, args ...any) wire.Ca
 	return s.wire.Call(now, sc.Script, key, args...)
 }
 
-// learn reports whether err shows that keys have to be sent one by one. If so, it records that
-// permanently.
+// learn reports whether err shows that a script may use the keys of one lock only. If so, it
+// records that permanently.
 func (s *Store) learn(err error) bool {
 	if s.cluster != nil || !wire.Apart(err) {
 		return false

@@ -25,8 +25,8 @@ type Event struct {
 	Channel string
 }
 
-// Subscriptions is one subscription connection. Receive is for one goroutine, the other methods for
-// any.
+// Subscriptions is one subscription connection. Only one goroutine may call Receive. The other
+// methods are safe for concurrent use.
 type Subscriptions struct {
 	pubsub  *redis.PubSub
 	sharded bool
@@ -34,8 +34,8 @@ type Subscriptions struct {
 	era     int64
 }
 
-// Subscriptions opens a connection without channels; it sends nothing yet. In a Cluster with sharded
-// pub/sub it belongs to the master of key.
+// Subscriptions returns a subscription connection without channels. It sends nothing yet. In a
+// Cluster with sharded pub/sub the connection leads to the master of key.
 func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, error) {
 	p := &Subscriptions{store: s, era: s.wire.Era(), sharded: s.Sharded()}
 	switch {
@@ -53,15 +53,15 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 	return p, nil
 }
 
-// ShouldReplace reports whether a new connection should replace this connection, because its server may no longer be
-// the master, or because its credentials are about to expire. See [wire.Redis.Era].
+// ShouldReplace reports whether a new connection should replace this one, because the Sentinels named another master
+// or the credentials changed. See [wire.Redis.Era].
 func (p *Subscriptions) ShouldReplace() bool { return p.era != p.store.wire.Era() }
 
 // Sharded reports whether the channels belong to slots.
 func (p *Subscriptions) Sharded() bool { return p.sharded }
 
-// Subscribe asks for channels. An Event reports success. Receive restores a broken connection, with
-// all channels.
+// Subscribe subscribes to channels. An Event confirms each of them. Receive restores a broken
+// connection with all its channels.
 func (p *Subscriptions) Subscribe(ctx context.Context, channels []string) {
 	switch {
 	case len(channels) == 0:
@@ -87,7 +87,7 @@ func (p *Subscriptions) Unsubscribe(ctx context.Context, channels []string) {
 	}
 }
 
-// Ping makes the server answer, which shows Receive that the connection works.
+// Ping makes the server send an answer, which Receive returns as an Event.
 func (p *Subscriptions) Ping(ctx context.Context) {
 	_ = p.pubsub.Ping(ctx) //nolint:errcheck // Receive notices a dead connection
 }
@@ -111,9 +111,9 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 	}
 }
 
-// Rejected reports whether err is an error reply of the server to a command, such as NOPERM, and the
-// connection still works. With sharded channels other error replies mean that the channels belong to
-// another node.
+// Rejected reports whether err is an error reply to a command, such as NOPERM, on a connection that
+// still works. With sharded channels only NOPERM counts, because other error replies mean that the
+// channels belong to another node.
 func (p *Subscriptions) Rejected(err error) bool {
 	if p.sharded {
 		return wire.MeaningOf(err) == wire.MeansDenied
