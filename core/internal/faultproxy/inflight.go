@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// expected is a command under way until all its replies have arrived.
-type expected struct {
+// sentCommand is a command under way until all its replies have arrived.
+type sentCommand struct {
 	name    string // lower case
 	replies int    // 1, or one per channel of a (un)subscription
 	rule    *Rule  // applies to the first reply; may be nil
@@ -17,9 +17,9 @@ type expected struct {
 // commands; messages come at any time.
 type inflight struct {
 	mu         sync.Mutex
-	queue      []expected
+	queue      []sentCommand
 	channels   map[string]map[string]bool // the channels, by type of subscription
-	subscribed bool                       // was a subscriber at least once
+	subscribed bool                       // the connection had a subscription at least once
 	last       bool                       // the last command was sent
 	drained    chan struct{}              // closed when last and the queue is empty
 }
@@ -28,11 +28,11 @@ func newInflight() *inflight {
 	return &inflight{channels: make(map[string]map[string]bool), drained: make(chan struct{})}
 }
 
-// sent records a command that is about to be written.
-func (f *inflight) sent(args []string, rule *Rule) {
+// recordCommand records a command that is about to be written.
+func (f *inflight) recordCommand(args []string, rule *Rule) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	e := expected{name: strings.ToLower(args[0]), replies: 1, rule: rule}
+	e := sentCommand{name: strings.ToLower(args[0]), replies: 1, rule: rule}
 	switch e.name {
 	case "subscribe", "psubscribe", "ssubscribe":
 		e.replies = f.subscribe(e.name, args[1:])
@@ -65,9 +65,9 @@ func (f *inflight) unsubscribe(kind string, names []string) (replies int) {
 	return len(names)
 }
 
-// received matches a value, if it is a reply, to the oldest command and returns the rule
+// matchReply matches a value, if it is a reply, to the oldest command and returns the rule
 // for it.
-func (f *inflight) received(v value) *Rule {
+func (f *inflight) matchReply(v value) *Rule {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.queue) == 0 || !f.isReply(v) {
@@ -83,9 +83,9 @@ func (f *inflight) received(v value) *Rule {
 	return rule
 }
 
-// delivered records that the client got everything received so far. Only then may its connection
-// be closed.
-func (f *inflight) delivered() {
+// recordDelivery records that the client got every reply so far. The connection may only be closed after
+// that.
+func (f *inflight) recordDelivery() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checkDrained()

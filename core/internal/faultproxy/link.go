@@ -17,15 +17,15 @@ type link struct {
 	client   net.Conn
 	upstream net.Conn
 	inflight *inflight
-	silent   atomic.Bool   // it lost something in a black hole: from then on nothing passes
-	mute     atomic.Bool   // a reply was dropped: from then on the client gets nothing
+	silent   atomic.Bool   // the link lost something in a black hole, and nothing passes from then on
+	mute     atomic.Bool   // a reply was dropped, and the client gets nothing from then on
 	ended    chan struct{} // closed when no more replies will come
 }
 
 // host is the proxy of a link.
 type host interface {
 	match(cmd []string) *Rule // counts a command and returns the rule that applies to it, nil for none
-	swallows() bool           // it is a black hole
+	swallows() bool           // reports whether the proxy is a black hole
 	forget(l *link)           // removes a closed link
 }
 
@@ -74,7 +74,7 @@ func (l *link) forwardCommand(in *bufio.Reader) bool {
 	if rule != nil && rule.action == answerError {
 		cmd = ping()
 	}
-	l.inflight.sent(cmd.args, rule)
+	l.inflight.recordCommand(cmd.args, rule)
 	_, err = l.upstream.Write(cmd.raw)
 	return err == nil
 }
@@ -92,7 +92,7 @@ func (l *link) forwardReplies() {
 			break
 		}
 		l.forwardReply(v)
-		l.inflight.delivered()
+		l.inflight.recordDelivery()
 	}
 	if !l.swallows() { // a black hole also hides the end of the connection
 		l.cut()
@@ -100,9 +100,9 @@ func (l *link) forwardReplies() {
 }
 
 func (l *link) forwardReply(v value) {
-	rule := l.inflight.received(v)
+	rule := l.inflight.matchReply(v)
 	if rule != nil && rule.action != answerError {
-		rule.answered()
+		rule.recordAnswer()
 	}
 	switch {
 	case rule != nil && rule.action == answerError:
@@ -119,7 +119,7 @@ func (l *link) forwardReply(v value) {
 	_, _ = l.client.Write(v.raw) // the other goroutine notices that the client disconnected
 }
 
-// swallows reports whether the link is in a black hole, or was when something should have passed.
+// swallows reports whether the proxy is a black hole, or was when something should have passed the link.
 func (l *link) swallows() bool {
 	if l.host.swallows() {
 		l.silent.Store(true)

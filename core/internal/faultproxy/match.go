@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Match chooses commands by their arguments. cmd[0] is the command's name as the client wrote it. It
-// is called once per command and rule, in the order in which the proxy reads the commands, never
-// concurrently, so it may keep state without a lock. It must not call the proxy.
+// Match chooses commands by their arguments. cmd[0] is the command's name as the client wrote it.
+// The proxy calls a Match once per command and rule, in the order in which it reads the commands,
+// and never concurrently. So a Match may keep state without a lock. It must not call the proxy.
 type Match func(cmd []string) bool
 
 // Any matches every command, including the handshake (HELLO, CLIENT).

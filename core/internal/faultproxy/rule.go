@@ -27,7 +27,7 @@ type Rule struct {
 	released chan struct{} // closed by Release and Remove
 	once     sync.Once
 
-	remove func() // removes it from the proxy
+	remove func() // removes the rule from the proxy
 
 	mu       *sync.Mutex // the mutex of the proxy; guards the rest
 	hits     int
@@ -42,7 +42,7 @@ func (r *Rule) Hits() int {
 }
 
 // Executed returns the number of these commands that Redis has answered so far, whether or not the client
-// gets the answer. For a rule of [Proxy.Watch] it does not count.
+// gets the answer. A rule of [Proxy.Watch] does not count answers.
 func (r *Rule) Executed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +88,7 @@ func (r *Rule) hit() {
 	r.hits++
 }
 
-func (r *Rule) answered() {
+func (r *Rule) recordAnswer() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.executed++

@@ -45,7 +45,7 @@ type Event struct {
 	Lock      Lock          `json:"lock,omitempty"`  // the kind that the keys are locked as
 	Owner     string        `json:"owner,omitempty"` // the same for an acquisition and its re-entries
 	Outcome   Outcome       `json:"outcome,omitempty"`
-	Field     string        `json:"field,omitempty"` // for a Look: the field of the hold that asked
+	Field     string        `json:"field,omitempty"` // for a Look: the field of the hold whose holder asked
 	Note      string        `json:"note,omitempty"`
 	Slow      bool          `json:"slow,omitempty"` // for a Fault: answers to Process were late, each by less than a backend timeout
 
@@ -59,12 +59,12 @@ type Event struct {
 
 // Ask contains the parameters of an acquisition.
 type Ask struct {
-	Wait    time.Duration `json:"wait"` // NoWaitTime: no wait time was given
+	Wait    time.Duration `json:"wait"` // NoWaitTime: the caller gave no wait time
 	Lease   time.Duration `json:"lease"`
-	Renewed bool          `json:"renewed,omitempty"` // no lease was given: the watchdog renews it
+	Renewed bool          `json:"renewed,omitempty"` // the caller gave no lease, so the watchdog renews it
 	Reentry bool          `json:"reentry,omitempty"` // called with the context of a hold on the same keys
 	Cut     time.Duration `json:"cut,omitempty"`     // when the caller's context was or would have been canceled; 0: never
-	Queued  time.Duration `json:"queued,omitempty"`  // when Redis had answered that the lock is taken; 0: it did not answer so
+	Queued  time.Duration `json:"queued,omitempty"`  // when Redis answered that the lock is taken; 0: no such answer came
 }
 
 // NoWaitTime is the Wait of an acquisition that waits until its context is canceled.
@@ -74,11 +74,11 @@ const NoWaitTime = time.Duration(-1)
 type Hold struct {
 	Field     string        `json:"field"`
 	Alive     time.Duration `json:"alive"`               // the last time at which the holder found its context alive
-	Safe      time.Duration `json:"safe"`                // the time until which the holder could then rely on the lock
+	Safe      time.Duration `json:"safe"`                // the time until which the holder, at Alive, could rely on the lock
 	Ended     time.Duration `json:"ended,omitempty"`     // when the holder found its context canceled before the release; 0: it was alive
 	Cause     Outcome       `json:"cause,omitempty"`     // the cause of the cancellation: Lost, Closed or Canceled
 	Refreshed bool          `json:"refreshed,omitempty"` // the lease was changed after the grant
-	Left      time.Duration `json:"left,omitempty"`      // the duration of its Leave; 0: it was released
+	Left      time.Duration `json:"left,omitempty"`      // the duration of its Leave; 0: the holder released it
 	Release   Release       `json:"release"`
 	Updates   []Update      `json:"updates,omitempty"`
 	Token     int64         `json:"token,omitempty"`
@@ -94,8 +94,8 @@ type Release struct {
 	Note    string        `json:"note,omitempty"`
 }
 
-// Update is a change of the value that a lock guards: read, then written, in two steps. Every value
-// is written once in a run.
+// Update is a change of the value that a lock guards. The holder reads the value and then writes
+// another, in two steps. No value is written twice in a test run.
 type Update struct {
 	Key     string        `json:"key"`
 	At      time.Duration `json:"at"` // before the last look at the context

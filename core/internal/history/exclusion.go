@@ -39,8 +39,7 @@ func (j *judge) overlaps(key string, all []certainty) {
 	}
 }
 
-// updates finds two updates that read the same value, so that one of them is lost. It needs no
-// clock.
+// updates finds two updates that read the same value, so that one of them is lost.
 func (j *judge) updates() {
 	type place struct {
 		key  string
@@ -65,10 +64,10 @@ func (j *judge) updates() {
 	}
 }
 
-// holders finds holds that were not in Redis, or had another count there, when their holder asked.
+// holders finds holds that were not in Redis, or had another hold count in Redis, when their holder asked.
 func (j *judge) holders() {
 	for _, look := range j.looks {
-		e := j.asked(look)
+		e := j.askingHold(look)
 		if look.Outcome != OK || e == nil {
 			continue
 		}
@@ -81,9 +80,9 @@ func (j *judge) holders() {
 	}
 }
 
-// asked returns the hold that asked, or an outer one with its field, if one was certain during the
-// question.
-func (j *judge) asked(look *Event) *Event {
+// askingHold returns the hold whose holder asked, or an outer hold with the same field, if such a
+// hold was certain during the question.
+func (j *judge) askingHold(look *Event) *Event {
 	for _, e := range j.byOwner[look.Owner] {
 		if e.Hold == nil || e.Hold.Field != look.Field || len(e.Keys) != 1 {
 			continue
@@ -154,7 +153,8 @@ func (j *judge) writers() map[uint64]*Event {
 }
 
 // tokens finds fencing tokens that do not rise from grant to grant. Two certain holds were granted in
-// the order in which they were known, because the first one was still alive at the second.
+// the order in which their holders knew of them, because the first hold was still alive when the
+// second was known.
 func (j *judge) tokens() {
 	for key, events := range j.byKey {
 		var all []certainty

@@ -30,7 +30,7 @@ func (j *judge) releases() {
 			j.reportf(ReleaseLost, []*Event{e}, "the release of %s by %s says %q, %s before the deadline (%s)",
 				e.Keys[0], e.Owner, h.Release.Outcome, safe-h.Release.End, h.Release.Note)
 		}
-		if over := h.Release.End - j.answered(e.Process, j.turn(e), h.Release.End) - j.slack(e.Process, h.Release.Begin, h.Release.End); over > 0 {
+		if over := h.Release.End - j.answerBound(e.Process, j.turn(e), h.Release.End) - j.slack(e.Process, h.Release.Begin, h.Release.End); over > 0 {
 			j.reportf(SlowRelease, []*Event{e}, "the release of %s by %s took %s, %s beyond every bound",
 				e.Keys[0], e.Owner, h.Release.End-h.Release.Begin, over)
 		}
@@ -43,8 +43,8 @@ func (j *judge) releases() {
 	}
 }
 
-// turn returns the time at which a release can have had its turn: the operations of one owner run one after the
-// other.
+// turn returns the earliest time at which a release can have begun to run, because the operations of one owner
+// run one after the other.
 func (j *judge) turn(e *Event) time.Duration {
 	begin := e.Hold.Release.Begin
 	at := begin
@@ -74,7 +74,7 @@ func (j *judge) reentries() {
 			continue
 		}
 		switch {
-		case e.Outcome == Lost && j.innerEnded(outer, e): // it enters the inner hold
+		case e.Outcome == Lost && j.innerEnded(outer, e): // the re-entry enters the inner hold
 		case e.Outcome == Busy || e.Outcome == Lost:
 			j.reportf(NotEntered, []*Event{outer, e}, "%s holds %s, and its re-entry says %q (%s)", e.Owner, e.Keys[0], e.Outcome, e.Note)
 		case e.Outcome == Acquired && len(outer.Keys) == 1 && e.Lock == outer.Lock && e.Hold.Field != outer.Hold.Field:

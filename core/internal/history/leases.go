@@ -1,10 +1,10 @@
 package history
 
-// overruns finds fixed leases that holders trusted for longer than they can have lasted in Redis,
-// counted from the latest moment of sending.
+// overruns finds fixed leases that holders trusted for longer than the leases can have lasted in
+// Redis, counted from the latest possible moment of sending.
 func (j *judge) overruns() {
 	for _, e := range j.acquires {
-		if e.Hold == nil || e.Ask.Renewed || e.Hold.Refreshed || e.Ask.Reentry || len(e.Keys) > 1 || j.entered(e) {
+		if e.Hold == nil || e.Ask.Renewed || e.Hold.Refreshed || e.Ask.Reentry || len(e.Keys) > 1 || j.mayBeReentered(e) {
 			continue
 		}
 		if over := e.Hold.Alive - (e.End + e.Ask.Lease); over > 0 {
@@ -13,9 +13,9 @@ func (j *judge) overruns() {
 	}
 }
 
-// forced finds holds that their holders trusted long after a force release: longer than any lease that
-// was confirmed before it can have lasted.
-func (j *judge) forced() {
+// judgeForced finds holds that their holders trusted long after a force release, when every lease that
+// Redis confirmed before that release must have expired.
+func (j *judge) judgeForced() {
 	for key, forces := range j.forces {
 		for _, f := range forces {
 			if f.Outcome != OK {
@@ -29,7 +29,7 @@ func (j *judge) forced() {
 }
 
 func (j *judge) forcedAway(f, e *Event) {
-	if e.Hold == nil || !frees(f, e) || e.Hold.Refreshed || j.entered(e) || j.firstOf(e).End > f.Begin || e.Hold.Alive < f.End {
+	if e.Hold == nil || !frees(f, e) || e.Hold.Refreshed || j.mayBeReentered(e) || j.firstOf(e).End > f.Begin || e.Hold.Alive < f.End {
 		return
 	}
 	if over := e.Hold.Alive - (f.End + e.longest()); over > 0 {
@@ -55,7 +55,7 @@ func (j *judge) judgeRuns() {
 func (j *judge) overrunsOf(run []*Event) {
 	first := run[0]
 	for _, e := range run {
-		if e.Ask.Renewed || e.Hold.Refreshed || j.entered(e) {
+		if e.Ask.Renewed || e.Hold.Refreshed || j.mayBeReentered(e) {
 			return
 		}
 		if over := e.Hold.Alive - (first.End + first.longest()); over > 0 {

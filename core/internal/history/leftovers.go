@@ -9,7 +9,7 @@ import (
 
 // leftovers finds remains in Redis.
 func (j *judge) leftovers() {
-	released := j.released()
+	released := j.finalReleases()
 	for _, s := range j.samples {
 		if s.TTL < 0 && !s.Stays {
 			j.reportf(NoTTL, []*Event{s}, "%s has no TTL", s.Keys[0])
@@ -21,7 +21,7 @@ func (j *judge) leftovers() {
 			j.reportf(Leftover, []*Event{s}, "%s is still there, with %v", cmp.Or(s.Note, s.Keys[0]), slices.Collect(maps.Keys(s.Fields)))
 		}
 		for field := range s.Fields {
-			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin && !j.passedOn(s, last) {
+			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin && !j.mayHavePassed(s, last) {
 				j.reportf(Leftover, []*Event{last.event, s}, "%s has the field %s, which was released %s before",
 					s.Keys[0], field, s.Begin-last.at)
 			}
@@ -36,10 +36,10 @@ type lastRelease struct {
 	event *Event
 }
 
-// released returns the fields that were released for good: every hold of every owner that had the
-// field, one after the other, was released, and Redis confirmed it. Not all holds of a process that died
-// are known.
-func (j *judge) released() map[holder]lastRelease {
+// finalReleases returns the last release of each field that is known to be gone. Redis confirmed the
+// release of every hold of every owner that had the field. A process that died may have had holds
+// without an event, so its fields are not included.
+func (j *judge) finalReleases() map[holder]lastRelease {
 	released, held := make(map[holder]lastRelease), make(map[holder]bool)
 	for _, events := range j.byOwner {
 		last, ok := j.lastRelease(events)
@@ -60,11 +60,11 @@ func (j *judge) released() map[holder]lastRelease {
 	return released
 }
 
-// passedOn reports whether a field that was there after its last release may have been passed to an
-// acquisition of the same process that has no event with this field. A failed acquisition leaves the
-// field for a moment. An acquisition of several keys keeps the field in the key until it releases its
-// keys.
-func (j *judge) passedOn(s *Event, last lastRelease) bool {
+// mayHavePassed reports whether a field that was there after its last release may have been passed to
+// an acquisition of the same process that has no event with this field. A failed acquisition leaves
+// the field for a moment. An acquisition of several keys keeps the field in the key until it releases
+// its keys.
+func (j *judge) mayHavePassed(s *Event, last lastRelease) bool {
 	return slices.ContainsFunc(j.byKey[s.Keys[0]], func(e *Event) bool {
 		waited := e.Process == last.event.Process && e.Begin < last.at && e.End >= last.event.Hold.Release.Begin
 		switch several := len(e.Keys) > 1; {

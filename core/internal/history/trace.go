@@ -11,16 +11,17 @@ import (
 type Limits struct {
 	// Backend is how long an operation may take while Redis does not answer it: two backend timeouts,
 	// because its connection may break at the end of the first one. Time in which a fault makes answers
-	// late, each by less than a backend timeout, does not count: operations wait for a slow Redis.
+	// late, each by less than a backend timeout, does not count, because operations wait for a slow
+	// Redis.
 	Backend time.Duration
-	// Slow is the longest time that an operation may take, however much of its time does not count.
+	// Slow is the longest time that an operation may take, including the time that does not count.
 	Slow time.Duration
 	// Poll is how long a lock may stay free beside a waiter.
 	Poll time.Duration
 	// Slack is what the machine and the network may add to any bound.
 	Slack time.Duration
-	// Turn is how long the queue of its process may keep a waiter from asking for a free lock. A shorter
-	// wait may end in the queue, as busy.
+	// Turn is how long the queue of its process may keep a waiter from asking for a free lock. A waiter
+	// with a shorter wait time may fail as busy without asking.
 	Turn time.Duration
 	// Recovery is how long after a fault its effects may last.
 	Recovery time.Duration
@@ -34,11 +35,11 @@ type Limits struct {
 	Permits map[string]int
 }
 
-// Violation is a broken promise.
+// Violation is a promise that a run broke.
 type Violation struct {
 	Rule   string
 	Text   string
-	Events []*Event // the events that show it
+	Events []*Event // the events that show the violation
 }
 
 // The rules, in [Violation].
@@ -153,8 +154,8 @@ func (j *judge) quiet(from, to time.Duration) bool {
 	return j.faults.overlap(from-j.Recovery, to) == 0
 }
 
-// slack returns how much the machine may have delayed a process between two moments. One
-// late goroutine delays the others that wait for it, so a stall counts more than once.
+// slack returns how long the machine may have delayed a process between two moments. A late
+// goroutine delays the goroutines that wait for it, so a stall counts more than once.
 func (j *judge) slack(process int, from, to time.Duration) time.Duration {
 	stood := j.stalls[process].overlap(from, to)
 	if process != 0 {
@@ -163,9 +164,9 @@ func (j *judge) slack(process int, from, to time.Duration) time.Duration {
 	return j.Slack + 3*stood
 }
 
-// answered returns the time by which an operation without a wait time must have returned, if it returned
-// at end; see [Limits].
-func (j *judge) answered(process int, begin, end time.Duration) time.Duration {
+// answerBound returns the time by which an operation without a wait time must have returned, if it
+// returned at end; see [Limits].
+func (j *judge) answerBound(process int, begin, end time.Duration) time.Duration {
 	late := j.slow[process].overlap(begin, end)
 	return begin + max(j.Backend, min(j.Backend+late, j.Slow))
 }
@@ -254,8 +255,8 @@ func (j *judge) firstOf(e *Event) *Event {
 	return e
 }
 
-// certainty is the time in which a hold was certain to be the only one. A force release ends it,
-// because the holder may not know before its next renewal.
+// certainty is the time in which a hold certainly existed. A force release ends this time, because
+// the holder may learn of the release only at its next renewal.
 type certainty struct {
 	span
 	event *Event
@@ -266,21 +267,21 @@ func (j *judge) certain(e *Event) (c certainty, ok bool) {
 		return certainty{}, false
 	}
 	c = certainty{span{e.End, e.Hold.Alive}, e}
-	if forced, found := j.forcedBetween(e, j.firstOf(e).Begin, c.to); found { // even before the grant was known, or while an earlier holder of the run had it
+	if forced, found := j.forcedBetween(e, j.firstOf(e).Begin, c.to); found { // a force release counts even before the grant was known, or while an earlier holder of the run had the field
 		c.to = forced.from
 	}
 	return c, c.to > c.from
 }
 
-// safeUntil returns the time until which the holder could rely on the lock: only a force release can have
-// ended it earlier.
+// safeUntil returns the time until which the holder could rely on the lock. ok is false if a force
+// release may have ended the hold earlier.
 func (j *judge) safeUntil(e *Event) (until time.Duration, ok bool) {
 	_, forced := j.forcedBetween(e, j.firstOf(e).Begin, e.Hold.end())
 	return e.Hold.Safe, !forced
 }
 
-// entered reports whether the hold was or may have been re-entered, which may have extended it. A process
-// that died may have done so without an event.
-func (j *judge) entered(e *Event) bool {
+// mayBeReentered reports whether the holder re-entered the lock or may have done so, which may have
+// extended the lease. A process that died may have re-entered without an event.
+func (j *judge) mayBeReentered(e *Event) bool {
 	return !j.ended[e.Process] || len(j.byOwner[e.Owner]) > 1
 }

@@ -26,7 +26,7 @@ func (j *judge) waitBound(e *Event) (at time.Duration, ok bool) {
 	case wait > 0:
 		at, ok = e.Begin+wait, true
 	case wait == 0, e.Ask.Reentry:
-		at, ok = j.answered(e.Process, e.Begin, e.End), true
+		at, ok = j.answerBound(e.Process, e.Begin, e.End), true
 	}
 	if cut := e.Ask.Cut; cut > 0 && (!ok || cut < at) {
 		at, ok = cut, true
@@ -48,7 +48,7 @@ func (j *judge) refusals() {
 				j.reportf(BusyButFree, []*Event{e}, "%s was refused %s, although no other can have had it", e.Owner, e.Keys[0])
 			}
 		case Unavailable:
-			// A caller that fails fast may suffer from earlier slowness.
+			// A caller may fail at once because Redis was slow before.
 			if j.patience(e) > j.slack(e.Process, e.Begin-j.Recovery, e.End) {
 				j.reportf(NotReachable, []*Event{e}, "%s failed because redis did not answer, after %s: %s", e.Owner, e.End-e.Begin, e.Note)
 			}

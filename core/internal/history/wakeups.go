@@ -38,7 +38,7 @@ func (j *judge) gaps(key string, lock Lock, events []*Event) (free spans) {
 	one := &Event{Lock: lock}
 	edges := []edge{{0, 0}, {forever, j.room(key, one)}}
 	for _, e := range events {
-		if t, ok := j.taken(e, one); ok {
+		if t, ok := j.takenTime(e, one); ok {
 			edges = append(edges, edge{t.from, 1}, edge{t.to, -1})
 		}
 	}
@@ -60,9 +60,9 @@ func (j *judge) gaps(key string, lock Lock, events []*Event) (free spans) {
 // forever is later than everything.
 const forever = time.Duration(1<<63 - 1)
 
-// taken returns the time in which an acquisition can have kept w out of a key while Redis answered. While
-// it waits for a single key it does not keep w out, unless it is a writer that keeps out readers.
-func (j *judge) taken(e, w *Event) (t span, ok bool) {
+// takenTime returns the time in which the acquisition e can have kept w out of a key while Redis
+// answered. While e waits for a single key, it does not keep w out, unless e is a writer and w a reader.
+func (j *judge) takenTime(e, w *Event) (t span, ok bool) {
 	if !competes(e, w) {
 		return t, false
 	}

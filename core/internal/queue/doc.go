@@ -13,7 +13,7 @@
 // only the head of a queue attempts. If several waiters may share the lock, waiters after the head attempt
 // at the same time.
 //
-// The files build on each other, from the bottom to the top:
+// Each line of this list uses the lines above it:
 //
 //	turns, giveway, message, evidence, holders    observations of other processes, and whose turn it is; without mutexes
 //	past                                          the observations that outlive the queue of a key

@@ -12,9 +12,9 @@ import (
 // polling interval. This is called giving way.
 //
 // All processes give way at the same time. Otherwise one process would take the lock that another process
-// leaves free. They do it in windows of the wall clock that are computed from the key. When a window
-// begins, waiters without messages poll more often for a moment. So the lock is left free for a shorter
-// time if other processes listen, because all of them would have to wait.
+// leaves free. Each process computes the same windows of the wall clock from the key. When a window
+// begins, waiters without messages poll more often for a moment. So a process can leave the lock free for
+// a shorter time. It does so if other processes listen, because all of them have to wait.
 //
 // If the clocks of two machines differ by more than silentLooks, waiters without messages wait longer for
 // a lock that several processes keep busy. Nothing else depends on the clocks.

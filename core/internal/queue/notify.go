@@ -122,8 +122,8 @@ func (q *Queues) ExpectEcho(key string, now time.Time) {
 	}
 }
 
-// ResolveEcho records the answer to the command that was announced with [Queues.ExpectEcho]. sent means
-// that the command published a message.
+// ResolveEcho records the answer to the command of an earlier [Queues.ExpectEcho]. sent means that the
+// command published a message.
 func (q *Queues) ResolveEcho(key string, sent bool, now time.Time) {
 	s := q.lock(key)
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ func (p *past) beginRun(now time.Time, callers int) {
 	p.possession.recordAcquire(now)
 }
 
-// recordJoin records that this process got a lock that its other holders share.
+// recordJoin records that this process got a lock that it already shares.
 func (p *past) recordJoin(now time.Time) { p.possession.recordAcquire(now) }
 
 // recordRefusal records that a client of the class by holds the lock.
@@ -55,9 +55,10 @@ func (p *past) recordMessage(now time.Time) (others bool) {
 	return true
 }
 
-// standBackTime returns for how long the next attempt leaves the lock to other processes. It does so if
-// they have the next turn, or if this process has kept the lock busy and gives way. free means that this
-// process has no holder. heard means that a subscription of this process may receive messages.
+// standBackTime returns the pause before the next attempt, which leaves the lock to other processes.
+// This process pauses if other processes have the next turn, or if it has kept the lock busy and gives
+// way. free means that this process has no holder. heard means that a subscription of this process may
+// receive messages.
 func (p *past) standBackTime(key string, now time.Time, free, heard bool) time.Duration {
 	if s := &p.possession; free && (s.again || heard) && s.mustGiveWay(key, now) && s.mayGiveWay() {
 		s.startGivingWay(key, now, p.turns.othersListen())

@@ -16,12 +16,12 @@ type KindError struct {
 
 func (e *KindError) Error() string { return "queue: " + e.Key + " is in use as " + e.Kind }
 
-// Wish is what a waiter wants.
+// Wish describes the request of a waiter.
 type Wish struct {
 	Kind       string        // kind of lock; all users of a key within this process use one kind
 	Shared     bool          // the waiter shares the lock with other shared holders
 	Together   bool          // any number of holders share the lock: neighbors in the queue attempt at the same time
-	Many       bool          // a limited number of holders share the lock: when one gets it, the next few waiters attempt
+	Many       bool          // a limited number of holders share the lock: when a waiter gets it, the next few waiters attempt
 	Announces  bool          // an attempt of the waiter keeps new shared holders out
 	Lane       string        // name of the lane of a waiter that waits in Redis; "": the waiter joins the queue of the key
 	Since      time.Time     // when the caller arrived; decides its place in the queue
@@ -213,7 +213,7 @@ type queue struct {
 	evidence     evidence
 	past         *past             // nil: only the present holder, if any, had the lock so far; see ensurePast
 	lanes        map[string]*queue // lanes of the waiters that wait in Redis, by name; nil: there were none
-	lane         *lane             // what makes this queue a lane; nil: it is the queue of the key
+	lane         *lane             // nil: this is the queue of the key, not a lane
 }
 
 // lane makes a queue the separate queue of one waiter that waits for a key in Redis. Redis decides when
@@ -287,8 +287,8 @@ func earlier(a, b time.Time) time.Time {
 // holder of this process keeps w out.
 func (kq *queue) mayEnter(w *Waiter) bool { return kq.handOffs == 0 && kq.holders.admits(w.Shared) }
 
-// shouldAttempt reports whether w attempts when it becomes the head. It does so if the attempt may
-// succeed. It also does so if its attempt announces to shared holders that it waits.
+// shouldAttempt reports whether w attempts when it becomes the head. w does so if the attempt may
+// succeed, or if the attempt keeps new shared holders out.
 func (kq *queue) shouldAttempt(w *Waiter) bool {
 	return kq.mayEnter(w) || kq.holders.shared() && w.Announces
 }
@@ -321,10 +321,10 @@ func (kq *queue) wakeHead() {
 	}
 }
 
-// wakeNext wakes the head after a grant if the head may share the lock with the new holder or has to
-// announce that it waits. If first is true, the new holder is the only one, and wakeNext also wakes the
-// waiters after the head that may share the lock with it. If a limited number of holders share the lock,
-// wakeNext calls wakeMore instead.
+// wakeNext wakes the head after a grant if the head may share the lock with the new holder, or if its
+// attempt keeps new shared holders out. If first is true, the new holder is the only one, and wakeNext
+// also wakes the waiters after the head that may share the lock with it. If a limited number of holders
+// share the lock, wakeNext calls wakeMore instead.
 func (kq *queue) wakeNext(first bool) {
 	head := kq.order.first
 	switch {
@@ -341,8 +341,8 @@ func (kq *queue) wakeNext(first bool) {
 	}
 }
 
-// mostAbreast is the number of waiters for the permits of a semaphore that may attempt at the same time.
-const mostAbreast = 8
+// maxAttempting is the number of waiters for the permits of a semaphore that may attempt at the same time.
+const maxAttempting = 8
 
 // wakeMore makes two more waiters attempt after a waiter got a permit, because more permits may be free.
 //
@@ -350,8 +350,8 @@ const mostAbreast = 8
 // are already under way may overtake it. A head whose attempt is under way attempts again if it is
 // refused, because a permit may have become free after the refusal.
 func (kq *queue) wakeMore() {
-	more, abreast := 2, 0
-	for w := kq.order.first; w != nil && w.Many && more > 0 && abreast < mostAbreast; w = w.next {
+	more, attempting := 2, 0
+	for w := kq.order.first; w != nil && w.Many && more > 0 && attempting < maxAttempting; w = w.next {
 		switch {
 		case w.state == due:
 		case !w.asking:
@@ -361,7 +361,7 @@ func (kq *queue) wakeMore() {
 		case w == kq.order.first && w.wakesSeen != kq.wakes:
 			w.become(due) // the permits that became free since its attempt began woke only the head of that time
 		}
-		if abreast++; w.refusedAsHead {
+		if attempting++; w.refusedAsHead {
 			return
 		}
 	}
@@ -461,8 +461,8 @@ func (kq *queue) recordHandOff() {
 	kq.ensurePast().turns.recordHandOff()
 }
 
-// standBackTime returns for how long the head leaves the lock to other processes. It does so if other
-// processes have the next turn, if messages come too fast, or if this process gives way.
+// standBackTime returns for how long the head leaves the lock to other processes. The head does so if
+// other processes have the next turn, if messages come too fast, or if this process gives way.
 func (kq *queue) standBackTime(now time.Time) time.Duration {
 	paced := kq.pace.left(now)
 	if kq.past == nil {

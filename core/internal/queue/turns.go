@@ -177,8 +177,8 @@ type turns struct {
 	contested bool // another process was seen since the last release without a listener
 
 	backUntil time.Time     // this process leaves the lock to other processes until then
-	outranked bool          // it does so because other processes have waited longer
-	trust     time.Duration // delay in that case, in addition to the delay by rank
+	outranked bool          // the reason is that other processes have waited longer
+	trust     time.Duration // delay while outranked, in addition to the delay by rank
 	standing  standing
 	quiet     quiet
 

@@ -15,7 +15,7 @@ type orphan struct {
 	call    LateAnswer // the call without an answer; nil if none is awaited
 	state   state
 	until   time.Time // the command that writes the field is not executed after that
-	keys    int       // number of keys that may still contain it
+	keys    int       // number of keys that may still contain the field
 	unasked int       // the number of keys for which Drain waits
 }
 
@@ -24,8 +24,8 @@ type orphan struct {
 //	expected ─ found, or the call was granted ─▶ seen
 //	either   ─ the call changed nothing       ─▶ void
 //
-// If an orphan was seen and Redis does not find it any more, it is gone for good. A void orphan is in no key and cannot
-// appear in one. Only become changes the state.
+// An orphan that was seen, and that Redis does not find any more, cannot come back. A void orphan is in no key and
+// cannot appear in one. Only become changes the state.
 type state uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	void
 )
 
-// recordOutcome records the outcome of the call. If the call is not pending, recordOutcome drops it.
+// recordOutcome records the outcome of the call, and drops a call that is not pending.
 func (o *orphan) recordOutcome(outcome Outcome) {
 	switch outcome {
 	case Granted:
@@ -96,7 +96,7 @@ func (d *doubt) nameFirst(o *orphan, now time.Time) {
 // suspicion is one orphan in one key.
 type suspicion struct {
 	orphan *orphan
-	asked  bool // Drain does not wait for it
+	asked  bool // Drain does not wait for this suspicion
 
 	// seen and answered are the state of the orphan when the last question was sent.
 	seen, answered bool
@@ -104,7 +104,7 @@ type suspicion struct {
 
 // unasked counts the orphans about which Redis was not asked yet.
 //
-//	open ── close ──▶ closed: later orphans are not counted; none is closed with the last one
+//	open ── close ──▶ closed: later orphans are not counted, and none is closed when count reaches 0
 type unasked struct {
 	count  int
 	closed bool
@@ -149,15 +149,15 @@ type Outcome uint8
 const (
 	// Pending means that no answer has come so far.
 	Pending Outcome = iota
-	// Granted means that the field was in Redis. It cannot come back.
+	// Granted means that Redis executed the acquire and the field was there. A field that is gone cannot come back.
 	Granted
-	// Unchanged means that nothing was changed and will not be: the lock was taken, Redis answered with
-	// an error, or the command was never sent.
+	// Unchanged means that the acquire changed nothing and never will: the lock was taken, Redis
+	// answered with an error, or the command was never sent.
 	Unchanged
 	// Unknown means that no answer will come.
 	Unknown
 )
 
-// SettleTime is how long after the end of its lease a command may still be executed, because it is in a proxy, in a
-// kernel buffer, or in a server that was stopped.
+// SettleTime is how long a command may still be executed after the lease that it requested would have ended. Until
+// then it may be in a proxy, in a kernel buffer, or in a server that was stopped.
 const SettleTime = 2 * time.Minute

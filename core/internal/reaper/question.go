@@ -2,9 +2,9 @@ package reaper
 
 import "github.com/interlock-go/interlock/core/internal/redisstore"
 
-// These constants limit the number of orphans of a key that a question names. Redis frees the lock at once
-// from a named orphan. The answer shows whether one of the other orphans is there. A queue in Redis may
-// contain many at the same time.
+// These constants limit the number of orphans of a key that a question names. If a named orphan has the
+// lock, the script frees the lock. The answer shows whether one of the other orphans is in the key. A
+// queue in Redis may contain many orphans at the same time.
 const (
 	maxNamed        = 16
 	maxNamedInQueue = 250

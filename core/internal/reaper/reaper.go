@@ -31,10 +31,10 @@ import (
 type Redis interface {
 	// Clears returns the maximum number of keys in one Clear.
 	Clears() int
-	// Clear frees the locks whose holders are fields under suspicion and returns for each suspicion
-	// the fields that were in Redis. It waits for the answer, with a time limit of its implementation. On an
-	// error nothing is known. If the fate is Answered, Redis rejected the whole script, for example because
-	// an ACL forbids one of its keys.
+	// Clear frees the locks whose holders are fields under suspicion and returns for each suspicion the
+	// fields that were in Redis. It waits for the answer. The implementation limits that time. After an
+	// error nothing is known about the locks. If the fate is Answered, Redis rejected the whole script, for
+	// example because an ACL forbids one of its keys.
 	Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error)
 }
 
@@ -60,8 +60,8 @@ const (
 	maxPast    = 256         // settled fields that are remembered
 )
 
-// Reaper cleans up the orphans of a client. While there are any, it runs one goroutine, and a few that
-// wait for answers. It is safe for concurrent use.
+// Reaper cleans up the orphans of a client. While there are orphans, it runs one goroutine, and one
+// more for each question without an answer. It is safe for concurrent use.
 type Reaper struct {
 	cfg  Config
 	wake chan struct{} // wakes run after a change; capacity 1
@@ -70,7 +70,7 @@ type Reaper struct {
 	running bool
 	keys    map[place]*doubt
 	due     dueheap.Heap[*doubt] // the keys that are neither asked about nor parked
-	parked  []*doubt             // keys that wait until their node answers again
+	parked  []*doubt             // keys whose nodes were silent
 	resumes int                  // how often a node answered again
 	orphans int
 	fields  map[string]int // number of orphans by field
@@ -114,7 +114,7 @@ func (r *Reaper) WasOrphan(field string) bool {
 	return slices.Contains(r.past, field)
 }
 
-// Resume makes the reaper ask about the keys of silent nodes, because one answers again.
+// Resume makes the reaper ask about the keys of silent nodes, because a silent node answers again.
 func (r *Reaper) Resume() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,8 +126,8 @@ func (r *Reaper) Resume() {
 	r.signal()
 }
 
-// Drain waits until Redis answered about all present orphans, or need not be asked, or until ctx
-// is done. It does not wait for later orphans.
+// Drain waits until Redis has answered about all present orphans, except orphans about which it
+// need not be asked, or until ctx is done. It does not wait for later orphans.
 func (r *Reaper) Drain(ctx context.Context) {
 	r.mu.Lock()
 	none := r.unasked.close()

@@ -50,9 +50,9 @@ func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
 	return c
 }
 
-// raiseNodeTimeout makes the nodes wait a minute before they consider each other failed. Only while they meet, a short
-// timeout is better. With it, a node that gets no processor for two seconds on a busy machine would take the cluster down
-// for much longer.
+// raiseNodeTimeout makes the nodes wait a minute before they consider each other failed. The short timeout is only for
+// the time in which they meet. Later, a node that gets no processor for two seconds on a busy machine would take the
+// cluster down for much longer.
 func (c *Cluster) raiseNodeTimeout() {
 	c.t.Helper()
 	for _, m := range c.Masters {

@@ -22,9 +22,10 @@ type Move struct {
 	from, to *redis.Client
 }
 
-// PlanMove plans to move the slot of key to the last master. If the last master has it, PlanMove plans to move it to the
-// first. A test that moves many slots at a time should move all of them to one node, because a node that receives a slot
-// claims it with a new epoch. If two nodes do so at the same time, a third node may accept the older claim.
+// PlanMove plans to move the slot of key to the last master. If the last master already has the slot, PlanMove plans to
+// move it to the first master. A test that moves many slots at a time should move all of them to one node, because a
+// node that receives a slot claims it with a new epoch. If two nodes claim slots at the same time, a third node may
+// accept the older claim.
 func (c *Cluster) PlanMove(key string) *Move {
 	c.t.Helper()
 	m := &Move{t: c.t, cluster: c, From: c.Master(key), To: c.Masters[len(c.Masters)-1], Slot: c.slot(key)}

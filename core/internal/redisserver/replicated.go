@@ -32,8 +32,8 @@ func StartReplicated(tb testing.TB, n int) *Replicated {
 	return r
 }
 
-// StartWatched is like [StartReplicated], but also starts one Redis Sentinel. It starts a failover by itself (quorum 1) when
-// the master has been silent for 500 ms.
+// StartWatched is like [StartReplicated], but also starts one Redis Sentinel. The Redis Sentinel starts a failover by
+// itself (quorum 1) when the master has been silent for 500 ms.
 func StartWatched(tb testing.TB, n int) *Replicated {
 	tb.Helper()
 	r := StartReplicated(tb, n)

@@ -54,8 +54,8 @@ func replicaOf(master *Server) commandLine {
 	}
 }
 
-// sentinelOf returns the arguments for a Redis Sentinel that watches master. It considers master dead after silence for the
-// time down. sentinelOf writes the configuration file, which a Redis Sentinel requires and rewrites.
+// sentinelOf returns the arguments for a Redis Sentinel that watches master. The Redis Sentinel considers master dead
+// after it was silent for down. sentinelOf writes the configuration file, which a Redis Sentinel requires and rewrites.
 func sentinelOf(tb testing.TB, master *Server, down time.Duration) commandLine {
 	return func(_ context.Context, port int) ([]string, error) {
 		host, master, _ := net.SplitHostPort(master.Addr())

@@ -96,7 +96,7 @@ func (c *connection) run(ctx context.Context) {
 	})
 	c.write(ctx, wire)
 	cancel()
-	_ = wire.Close() //nolint:errcheck // there is nothing to do about it
+	_ = wire.Close() //nolint:errcheck // no caller could act on it
 	reader.Wait()
 }
 

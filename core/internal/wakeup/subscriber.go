@@ -22,8 +22,8 @@ func New(cfg Config) *Subscriber {
 }
 
 // Subscribe subscribes to the messages of channel about a topic. It does not wait for Redis. When Redis confirms the
-// subscription, Subscriber calls [Config.Notify]. ctx is used to find the node. The caller releases the subscription with
-// [Subscription.Unsubscribe].
+// subscription, Subscriber calls [Config.Notify]. ctx limits only the search for the node. The caller releases the
+// subscription with [Subscription.Unsubscribe].
 func (s *Subscriber) Subscribe(ctx context.Context, about Topic, channel string) *Subscription {
 	node := s.cfg.Wire.NodeOf(ctx, about.Key)
 	for {
@@ -31,7 +31,7 @@ func (s *Subscriber) Subscribe(ctx context.Context, about Topic, channel string)
 		if sub := c.addUser(about, channel); sub != nil {
 			return sub
 		}
-		s.forget(c) // it was closed at this moment
+		s.forget(c) // c was closed in between
 	}
 }
 

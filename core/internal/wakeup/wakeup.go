@@ -40,10 +40,10 @@ type Connection interface {
 	// Sharded reports whether the channels belong to slots. A lost connection is then not restored,
 	// because the slots may have moved.
 	Sharded() bool
-	// ShouldReplace reports whether a new connection should replace this connection, because its server may no
-	// longer be the master, or because its credentials are about to expire.
+	// ShouldReplace reports whether a new connection should replace this one, because the Sentinels named
+	// another master or the credentials changed.
 	ShouldReplace() bool
-	// Subscribe asks for channels. An event reports success.
+	// Subscribe subscribes to channels. An event confirms each of them.
 	Subscribe(ctx context.Context, channels []string)
 	// Unsubscribe unsubscribes from channels.
 	Unsubscribe(ctx context.Context, channels []string)
