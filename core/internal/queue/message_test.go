@@ -150,7 +150,7 @@ func TestQueues_Next_NoMessages(t *testing.T) {
 	}
 }
 
-// Message returns the holders to verify, whether or not a caller waits.
+// RecordMessage returns the holders to verify, whether or not a caller waits.
 func TestQueues_RecordMessage_ReturnsTheHolders(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -164,8 +164,8 @@ func TestTurns_StandsBack(t *testing.T) {
 	}
 }
 
-// A process expects the processes that have waited longer to take their turns. Each time that they do, it
-// attempts later, up to a limit. If they do not, it attempts as early as at the start.
+// A process expects the processes that have waited longer to take their turns. Each time they do, the
+// process attempts later, up to a limit. If they do not, the process attempts as early as at the start.
 func TestTurns_Trust(t *testing.T) {
 	t.Parallel()
 	var q turns
@@ -195,8 +195,8 @@ func TestTurns_Trust(t *testing.T) {
 	}
 }
 
-// Turns that strangers take while the lock is left free for every client do not count: after its next run
-// this process stands back for them.
+// Turns that strangers take while this process gives way do not count. After its next run this process
+// stands back for strangers.
 func TestTurns_RecordGift(t *testing.T) {
 	t.Parallel()
 	for _, given := range []bool{false, true} {

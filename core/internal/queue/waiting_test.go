@@ -215,7 +215,7 @@ func TestQueues_Move(t *testing.T) {
 	b.wantEmpty()
 }
 
-// After a move to a key that this process knows to be held, it sleeps.
+// After a move to a key that has a holder of this process, the waiter sleeps.
 func TestQueues_Move_BehindAHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -119,7 +119,7 @@ func TestReaper_Full(t *testing.T) {
 }
 
 // The reaper remembers the last few settled orphans that were in Redis, and no others.
-func TestReaper_WasOrphaned(t *testing.T) {
+func TestReaper_WasOrphan(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.abandon("never", "k")

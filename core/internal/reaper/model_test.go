@@ -33,8 +33,9 @@ type modelled struct {
 
 var modelKeys = []string{"k0", "k1", "k2", "k3", "k4", "k5"}
 
-// After random events in any order: the reaper has cleared up every abandoned field, however late Redis
-// executed its command, and no field of a holder. It has not asked silent nodes, and it keeps no state.
+// After random events in any order, the reaper has cleared up every abandoned field, however late Redis
+// executed its command, and no field of a holder. The reaper has not asked silent nodes and keeps no
+// state.
 func TestReaper_Model(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(15) {

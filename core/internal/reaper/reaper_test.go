@@ -89,7 +89,7 @@ func TestReaper_Relinquish_AskedOnce(t *testing.T) {
 	})
 }
 
-// The reaper asks a Redis that does not answer again, but not after the time at which no field can be left.
+// If Redis does not answer, the reaper asks again, but not after the time at which no field can be left.
 func TestReaper_Relinquish_WithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -63,8 +63,8 @@ func TestStore_Settle_Once(t *testing.T) {
 	})
 }
 
-// Redis remembers operations for at least a quarter of an hour less half a minute. It removes old ones and
-// extends the TTL of their key at most every half minute.
+// Redis remembers operations for at least 14.5 minutes. It removes old operations and extends the TTL of
+// their key at most every half minute.
 func TestStore_Settle_Forgets(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

@@ -50,7 +50,7 @@ func TestStore_Acquire_PermitRefused(t *testing.T) {
 	})
 }
 
-// Expired permits are returned with a message, even if they are more than one command can have as arguments.
+// Expired permits are returned with a message, even if there are more than one command can have as arguments.
 func TestStore_Count_ManyEndedPermits(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

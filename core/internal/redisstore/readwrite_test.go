@@ -416,7 +416,7 @@ func TestReadWrite_State(t *testing.T) {
 	})
 }
 
-// Clear removes the remains of an attempt without an answer, whoever holds the lock.
+// Clear removes the remains of an attempt without an answer, whichever client holds the lock.
 func TestReadWrite_Clear(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
@@ -451,8 +451,8 @@ func TestReadWrite_Clear(t *testing.T) {
 	})
 }
 
-// A waiting writer blocks new readers, except in the first moment of its wait. Its mark ends with its wait or
-// when it gets the lock.
+// A waiting writer blocks new readers, except in the first moment of its wait. The mark of the writer ends
+// with the wait, or when the writer gets the lock.
 func TestWrite_Acquire_Mark(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

@@ -139,7 +139,7 @@ func TestConnection_Lost(t *testing.T) {
 	})
 }
 
-// A connection stays open, but nothing arrives. The pings detect that, and it is reported once.
+// The pings detect that a connection stays open but delivers nothing. The waiter is notified once.
 func TestConnection_Silent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -332,7 +332,7 @@ func (b *bed) nodeConnection(key string) *connection {
 	return nil
 }
 
-// If this process unsubscribes a sharded channel, its connection stays open.
+// If this process unsubscribes from a sharded channel, the connection stays open.
 func TestConnection_Sharded_Unsubscribed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -430,7 +430,7 @@ func TestSubscriber_Close(t *testing.T) {
 	})
 }
 
-// After random events in any order, once all faults have ended: users of a subscription that is not dead get
+// After random events in any order, once all faults have ended, users of a subscription that is not dead get
 // its messages, and nothing is kept without users.
 func TestSubscriber_Model(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,7 @@ func TestAcker_ConnectionOutlivesTheLimit(t *testing.T) {
 
 // Calls that are sent together are acknowledged together. If the node of the first call is not known, no call
 // is sent, and none counts as acknowledged.
-func TestRedis_Together_WithoutTheNodeOfTheFirst(t *testing.T) {
+func TestRedis_Together_UnknownNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64

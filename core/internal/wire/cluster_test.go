@@ -365,7 +365,7 @@ func TestCall_Wait_ScriptNeverKnown(t *testing.T) {
 
 // Calls are redirected to a node while the client discovers it, and while the node leaves and is closed. All
 // of them succeed.
-func TestCluster_RedirectedToWhileItIsLearned(t *testing.T) {
+func TestCluster_RedirectDuringDiscovery(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newBoard(t, map[string]dialNode{

@@ -52,7 +52,7 @@ func TestHealth_ClockIsSet(t *testing.T) {
 
 // An operation gives up at the moment at which a silent node answers. The silence has then ended, and the
 // operation does not begin another one.
-func TestHealth_GaveUp_WhileTheNodeReturns(t *testing.T) {
+func TestHealth_RecordTimeout_WhileTheNodeReturns(t *testing.T) {
 	t.Parallel()
 	h := newHealth("", time.Second, Reports{})
 	for range 20_000 {
@@ -123,7 +123,7 @@ func TestHealth_Close_WhenSilent(t *testing.T) {
 	}
 }
 
-// Time in which this process did not run does not count as silence: the wait of an earlier command starts
+// Time in which this process did not run does not count as silence. The wait of an earlier command starts
 // again at the end of that time.
 func TestHealth_SkipSleep(t *testing.T) {
 	t.Parallel()

@@ -68,8 +68,8 @@ func TestRedis_Close_InEveryState(t *testing.T) {
 	}
 }
 
-// However many callers call at once, each gets an answer or an error because the queue is full.
-func TestLines_MoreCallersThanTheQueueTakes(t *testing.T) {
+// However many callers call at once, each gets either an answer or the error that the queue is full.
+func TestLines_QueueIsFull(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const bound, callers = 1500, 2000

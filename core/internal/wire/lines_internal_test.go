@@ -44,7 +44,7 @@ func (e *during) As(any) bool {
 }
 
 // A call whose pipeline ends while the call is being submitted uses the next pipeline.
-func TestLines_Submit_PipelineEndsAtThatMoment(t *testing.T) {
+func TestLines_Submit_PipelineEnds(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()

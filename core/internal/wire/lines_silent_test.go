@@ -249,7 +249,7 @@ func manyCalls(_ *testing.T, _ *faultproxy.Proxy, b *bench) {
 
 // The caller's functions may take any time. An operation that gives up in that time does not show that Redis
 // is silent.
-func TestLines_GaveUp_WhileTheCallerPrepares(t *testing.T) {
+func TestLines_RecordTimeout_WhileTheCallerPrepares(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const setup = 3500 * time.Millisecond
