@@ -1,8 +1,9 @@
 // Package queue keeps the waiters and the holders of this process in one queue for each key.
 //
 // It decides which waiter is first, to which waiter a release hands the lock over, and when the first
-// waiter leaves the lock to other processes. It also tracks the holders of this process. Each client has
-// separate [Queues], so another client of the same program counts as another process.
+// waiter stands back, that is, leaves a free lock to other processes. It also tracks the holders of this
+// process. Each client has separate [Queues], so another client of the same program counts as another
+// process.
 //
 // The package does not use Redis. Packages acquire and holding send the commands and report the outcomes
 // to this package. The package keeps everything in memory. No method waits for anything but a mutex.

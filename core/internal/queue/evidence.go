@@ -19,7 +19,7 @@ type evidence struct {
 type sightings struct {
 	refusal *Refusal  // the last refusal of a waiter; nil: there was none
 	refused time.Time // the time of that refusal
-	held    time.Time // when a holder of this process that kept a waiter out last ended; zero: never
+	held    time.Time // when a holder of this process last ended while it kept a waiter out; zero: never
 }
 
 // recordAttempt records that an attempt is about to be sent.

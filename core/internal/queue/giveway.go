@@ -7,8 +7,8 @@ import (
 
 // A waiter without messages polls. Its process may lack the ACL permission for the channel, or its
 // subscription may be dead. Other processes do not know of such a waiter, because PUBLISH counts only
-// subscribers. If a process takes a lock again as soon as it has freed it, one in a thousand polls would
-// find the lock free. So a process that keeps a lock busy leaves the lock free now and then, for one whole
+// subscribers. If a process takes a lock again immediately after each release, only one poll in a thousand
+// finds the lock free. So a process that keeps a lock busy leaves the lock free now and then, for one whole
 // polling interval. This is called giving way.
 //
 // All processes give way at the same time. Otherwise one process would take the lock that another process
@@ -98,7 +98,7 @@ func (p *possession) recordRefusal() {
 func (p *possession) contest() { p.ownFreedAt, p.again = time.Time{}, false }
 
 // mustGiveWay reports whether this process has to leave the lock free. If the lock was free for freeEnough
-// since the last window, mustGiveWay postpones that to the next window and returns false.
+// since the last window, mustGiveWay calls postpone and returns false.
 func (p *possession) mustGiveWay(key string, now time.Time) bool {
 	after := p.since.Add(giveWayAfter)
 	switch {

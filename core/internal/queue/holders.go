@@ -8,7 +8,7 @@ import (
 // Holder is a field in Redis by which this process has a lock. Holders are compared with ==.
 type Holder interface {
 	Field() string            // returns the name of the field; always the same
-	Lasts(now time.Time) bool // reports whether the lease has not expired by the clocks, even while it is being released
+	Lasts(now time.Time) bool // reports whether the lease has not expired by the clocks, even during a release
 }
 
 // Replaced is a holder of this process that was in the list when Redis granted the lock to another holder.

@@ -72,7 +72,7 @@ func (q *Queues) TakeNext(key string, h Holder, now time.Time) *Waiter {
 	return w
 }
 
-// CompleteHandOff records that from handed the lock off to the new holder to, and gives w the holder to.
+// CompleteHandOff records that from handed the lock off to the new holder to, and makes to the grant of w.
 // If another holder of this process got the lock in between, that holder stays and to does not become a
 // holder of the key.
 //
@@ -89,7 +89,8 @@ func (q *Queues) CompleteHandOff(w *Waiter, from, to Holder, now time.Time) bool
 	return w.setGrant(to)
 }
 
-// CompletePass records that h passed the lock on in memory, and gives w the holder h, which stays in Redis.
+// CompletePass records that h passed the lock on in memory, and makes h the grant of w. In Redis the holder
+// stays the same.
 //
 // CompletePass returns false if w has left or if h is no longer a holder of the key. In the second case w
 // is back at the head of the queue. The caller then calls [Queues.TakeNext] again, and frees the lock if

@@ -24,9 +24,9 @@ const (
 	echoWait = time.Second
 )
 
-// echo recognizes the message of a command of this process, which arrives on the subscription of this
-// process and brings no news. If that message never arrives, echo may take another message for it. The
-// head then finds the free lock only at its next poll.
+// echo recognizes the echo of a command: the message that a command of this process publishes and that
+// this process receives itself. No waiter has to wake for an echo. If the echo never arrives, another
+// message may be mistaken for it. The head then finds the free lock only at its next poll.
 //
 //	none ── expect ──▶ expected ── recordAnswer ──▶ expected, for echoWindow
 //	  ▲                   │
@@ -66,7 +66,7 @@ func (e *echo) match(now time.Time) bool {
 
 // These constants limit the attempts that messages on one channel may cause: paceBurst at once and then
 // one per paceInterval. So a client that publishes messages without end has a limited effect. Releases do
-// not reach the limit: they send fewer messages, or an attempt succeeds, which resets the count.
+// not reach the limit. Either they send fewer messages, or an attempt succeeds, which resets the count.
 const (
 	paceInterval = 5 * time.Millisecond
 	paceBurst    = 50

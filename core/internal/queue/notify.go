@@ -38,8 +38,8 @@ func (q *Queues) Unsubscribe(w *Waiter) {
 	releaseSubscription(sub)
 }
 
-// Listens reports whether this process receives the messages of key. It does so for a while after the
-// queue has released the subscription, because package wakeup keeps it for some seconds.
+// Listens reports whether this process receives the messages of key. It may return true for some seconds
+// after the queue has released the subscription, because package wakeup keeps subscriptions that long.
 func (q *Queues) Listens(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()

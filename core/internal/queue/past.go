@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// past contains the observations of this process about one key. It outlives the queue of the key for a
-// while, because the next caller may come at once.
+// past contains the observations of this process about one key. A past outlives the queue of its key for
+// a while, because the next caller may come at once.
 type past struct {
 	turns        turns
 	echo         echo

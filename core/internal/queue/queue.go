@@ -130,8 +130,8 @@ func (w *Waiter) setGrant(h Holder) bool {
 	return true
 }
 
-// reserve is the time before its deadline at which a waiter stops standing back, so that it can still
-// attempt.
+// reserve is the time that a waiter keeps for a last attempt. The waiter stops standing back that long
+// before its deadline.
 const reserve = 20 * time.Millisecond
 
 // limitStandBack returns how long the waiter leaves the lock to other processes: for wanted, but not
@@ -216,10 +216,9 @@ type queue struct {
 	lane         *lane             // nil: this is the queue of the key, not a lane
 }
 
-// lane makes a queue the separate queue of one waiter that waits for a key in Redis. Redis decides when
-// the turn of that waiter comes, so no waiter of this process is before it. A lane counts as one waiter of
-// its key, and the mutex of the key guards it. It is removed when its waiter leaves. It has no holders and
-// no turns.
+// lane marks a queue as a lane: the separate queue of one waiter that queues in Redis. Redis decides when
+// the turn of that waiter comes, so the waiter does not wait for other waiters of this process. A lane
+// counts as one waiter of its key. It has no holders and no turns, and is removed when its waiter leaves.
 type lane struct {
 	parent *queue // the queue of the key
 	name   string
@@ -236,8 +235,8 @@ func (kq *queue) ensureLane(name string) *queue {
 	return kq.lanes[name]
 }
 
-// ensurePast returns the past of the queue. It creates the past if necessary. The new past contains the
-// grant of the present holder, if any, because without a past nothing else has happened.
+// ensurePast returns the past of the queue. It creates the past if necessary. If the key has a holder, the
+// new past begins with the grant of that holder.
 func (kq *queue) ensurePast() *past {
 	if kq.past == nil {
 		kq.past = &past{}
@@ -256,8 +255,8 @@ func (kq *queue) checkKind(kind string) error {
 	return nil
 }
 
-// used reports whether a holder, a waiter or a hand-off needs the queue.
-func (kq *queue) used() bool {
+// inUse reports whether a holder, a waiter or a hand-off needs the queue.
+func (kq *queue) inUse() bool {
 	return kq.order.first != nil || kq.holders.any() || kq.handOffs > 0 || len(kq.lanes) > 0
 }
 
@@ -293,7 +292,8 @@ func (kq *queue) shouldAttempt(w *Waiter) bool {
 	return kq.mayEnter(w) || kq.holders.shared() && w.Announces
 }
 
-// enter puts w into the queue. If w becomes the head and shouldAttempt, w attempts before it sleeps.
+// enter puts w into the queue. If w becomes the head and shouldAttempt returns true, w attempts
+// before it sleeps.
 func (kq *queue) enter(w *Waiter) {
 	w.queue = kq
 	w.become(queued)
@@ -303,7 +303,7 @@ func (kq *queue) enter(w *Waiter) {
 }
 
 // leave removes a waiter that leaves without the lock. If the waiter was the head, leave wakes the next
-// head if it shouldAttempt.
+// head, provided that shouldAttempt returns true.
 func (kq *queue) leave(w *Waiter) {
 	wasHead := kq.order.first == w
 	kq.order.remove(w)
@@ -347,8 +347,8 @@ const maxAttempting = 8
 // wakeMore makes two more waiters attempt after a waiter got a permit, because more permits may be free.
 //
 // A waiter that was refused as the head attempts alone until it gets a permit. Only waiters whose attempts
-// are already under way may overtake it. A head whose attempt is under way attempts again if it is
-// refused, because a permit may have become free after the refusal.
+// are already under way may overtake it. If permits become free while the attempt of the head is under
+// way, and Redis refuses that attempt, the head attempts again.
 func (kq *queue) wakeMore() {
 	more, attempting := 2, 0
 	for w := kq.order.first; w != nil && w.Many && more > 0 && attempting < maxAttempting; w = w.next {
@@ -431,16 +431,16 @@ func (kq *queue) takeNext(limits RunLimits, now time.Time) *Waiter {
 	return w
 }
 
-// lateAnswer is the age of an unanswered attempt from which a release skips the waiter of that attempt.
-// While the attempt is younger, a release frees the lock for it.
+// lateAnswer is the age at which an unanswered attempt counts as late. A release skips the waiter of a late
+// attempt. For an attempt that is not late, the release frees the lock, so that the attempt can succeed.
 const lateAnswer = 10 * time.Millisecond
 
 // nextWaiter returns the first waiter to which the lock can be handed over. It skips three sorts of
 // waiters: waiters for another kind of lock, which are about to leave; waiters for several keys that have
 // called [Queues.Move]; and waiters whose attempt has been unanswered for lateAnswer.
 //
-// nextWaiter returns nil if the lock has to be freed. This is so if no waiter is left. It is also so if the
-// first of the others wants several keys, wants to share the lock, or has an attempt under way.
+// nextWaiter returns nil if no waiter is left, or if the first remaining waiter wants several keys, wants
+// to share the lock, or has an attempt under way. The lock then has to be freed.
 func (kq *queue) nextWaiter(now time.Time) *Waiter {
 	w := kq.order.first
 	for w != nil && (w.Kind != kq.kind || w.Several && w.skips.moved || w.asking && now.Sub(w.asked) >= lateAnswer) {

@@ -79,7 +79,7 @@ func (s *shard) past(key string) *past {
 // removeUnused removes kq if it is not used and returns its subscription for [releaseSubscription]. If kq
 // is used, removeUnused does nothing and returns nil. The shard is locked.
 func (s *shard) removeUnused(kq *queue, now time.Time) Subscription {
-	if kq.used() {
+	if kq.inUse() {
 		return nil
 	}
 	if lane := kq.lane; lane != nil {
@@ -143,7 +143,7 @@ func (q *Queues) InUse(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	kq := s.queues[key]
-	return kq != nil && kq.used()
+	return kq != nil && kq.inUse()
 }
 
 // HasWaiters reports whether a caller of this process waits for key.

@@ -40,7 +40,7 @@ const (
 	runTime       = 10 * sharedRunTime
 	runWays       = 10
 
-	// maxUnheard is the number of releases without a listener after which a run has its longest limit. So
+	// maxUnheard is the number of releases without a listener after which a run has its longest limit. That
 	// many doublings of sharedRunTime exceed runTime.
 	maxUnheard = 4
 
@@ -76,8 +76,8 @@ const (
 	// memory is the time for which a process that was seen counts as present.
 	memory = 5 * time.Second
 
-	// debtLifetime is the time after a stand-back after which this process owes strangers no more turns,
-	// because they have had their chance to take the lock.
+	// debtLifetime is how long this process owes turns to strangers after a stand-back. Later it owes none,
+	// because strangers have had their chance to take the lock.
 	debtLifetime = time.Second
 
 	// extraTurnEvery is the number of runs after which strangers get one more turn; see account.addRun.
@@ -211,7 +211,7 @@ func (t *turns) beginRun(now time.Time, hears bool) {
 		t.trust = 0 // the processes before this one did not take the lock
 	}
 	if !t.backUntil.IsZero() && now.Sub(t.backUntil) > debtLifetime {
-		t.account.owed = 0 // strangers had their chance to take it
+		t.account.owed = 0 // strangers had their chance to take the lock
 	}
 	copy(t.rounds[1:], t.rounds[:])
 	t.rounds[0], t.missed = t.missed, 0
@@ -380,7 +380,7 @@ func (t *turns) wait(now time.Time) time.Duration {
 
 // account counts the turns that this process and strangers owe each other.
 type account struct {
-	owed         int           // turns owed to strangers; negative: strangers owe them
+	owed         int           // turns owed to strangers; negative: turns that strangers owe
 	runs         int           // runs of this process beside strangers
 	gift         bool          // this process gives way, so a stranger owes nothing for a turn
 	lastRival    Rival         // class of the last client that held the lock since the last message

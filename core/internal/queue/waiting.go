@@ -152,8 +152,8 @@ func (q *Queues) Move(w *Waiter, key string, now time.Time) error {
 	return nil
 }
 
-// GrantOf returns the holder that w got by a hand-off or a pass, or nil, and the field of the holder that
-// w got the lock from or was blocked by. It changes nothing.
+// GrantOf returns the holder that w got by a hand-off or a pass, or nil. from is the field of the holder
+// that gave w the lock or blocked w. GrantOf changes nothing.
 func (q *Queues) GrantOf(w *Waiter) (grant Holder, from string) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
@@ -200,9 +200,9 @@ func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
 	return r, at, taken || !w.queue.holders.admits(w.Shared)
 }
 
-// NoAnswerSince reports whether the caller of w cannot know if the lock is taken. This is so if an attempt
-// was under way when w arrived, Redis has answered no attempt since, and no holder of this process keeps w
-// out.
+// NoAnswerSince reports whether the caller of w cannot know if the lock is taken. It returns true if an
+// attempt was under way when w arrived, Redis has answered no attempt since, and no holder of this process
+// keeps w out.
 func (q *Queues) NoAnswerSince(w *Waiter) bool {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
