@@ -9,7 +9,7 @@ import (
 type Evicted struct {
 	Before  Found    // the lock before the eviction
 	Lost    []string // the fields that lost the lock
-	Changed bool     // the key changed before the script ran, and the script left it as it was
+	Changed bool     // the key no longer contained the kind of lock that was found, so the script did nothing
 }
 
 // holder matches the fields of holders: of reentrant holds, of writers, and of permits.

@@ -41,8 +41,8 @@ func fairKeys(key string) []any {
 	return []any{FairQueue(key), FairTimeouts(key), withSuffix(key, "interlock_seen")}
 }
 
-// fairTerms appends three kinds of arguments: whether the caller wants a place in the queue, the command
-// that notifies a waiter, and the command that counts its subscribers.
+// fairTerms appends whether the caller wants a place in the queue, the command that notifies a waiter, the
+// command that counts the subscribers of a waiter, and the fields of earlier attempts.
 func fairTerms(args []any, t *Terms) []any {
 	waits := 0
 	if t.Wait > 0 {

@@ -34,7 +34,7 @@ const (
 	inspectStep = 100 // keys that are inspected in one pipeline
 )
 
-// List scans some more keys, one master after the other. It may miss a key that moves to
+// List scans the next Limit keys, one master after the other. It may miss a key that moves to
 // another master during the listing.
 func (s *Store) List(ctx context.Context, q Query) (Page, error) {
 	at, err := readCursor(q.Cursor)
@@ -72,7 +72,7 @@ type lister struct {
 	query  Query
 	at     cursor
 	page   Page
-	seen   map[string]bool // names that SCAN returned, which may return one twice
+	seen   map[string]bool // names that SCAN returned; SCAN may return a name twice
 	listed map[string]bool // keys in the page
 	loaded map[string]bool // masters that have the script in their cache
 }
@@ -132,8 +132,8 @@ func (l *lister) admit(some []candidate, name string) []candidate {
 	return append(some, c)
 }
 
-// wants reports whether to list a found lock. If both the key and the queue of a lock were found, it is
-// listed for its key.
+// wants reports whether to list a found lock. If both the key and the queue of a lock were found, the
+// lock is listed for its key.
 func (l *lister) wants(f *Found, c candidate) bool {
 	switch {
 	case f.What == "" || l.listed[f.Key]:

@@ -49,7 +49,7 @@ func FairChannel(key, field string) string { return Channel(key) + ":" + field }
 // ReadWriteChannel returns the channel on which the unlocks of a read/write lock are published.
 func ReadWriteChannel(key string) string { return withPrefix(readWriteChannel, key) }
 
-// ReadTimeout returns the key that exists while the n-th read hold of field lasts. n counts from 1.
+// ReadTimeout returns the key that exists until the n-th read hold of field ends. n counts from 1.
 func ReadTimeout(key, field string, n int) string {
 	return withSuffix(key, field) + ":rwlock_timeout:" + strconv.Itoa(n)
 }
