@@ -30,7 +30,7 @@ func TestQueues_TakenSince(t *testing.T) {
 			b.pass(ms)
 			w := b.waiter()
 			if _, _, taken := b.TakenSince(w); taken {
-				t.Error("taken before it waits")
+				t.Error("taken before the waiter waits")
 			}
 			if err := b.Join("k", w, b.now); err != nil {
 				t.Fatal(err)
@@ -81,7 +81,7 @@ func refusesFirst(b *bench) {
 	b.refused(b.Order("k")[0])
 }
 
-// If the attempt of the head has no answer yet, the waiters behind it do not know whether the lock is taken.
+// Until the attempt of the head is answered, the waiters after the head do not know whether the lock is taken.
 func TestQueues_NoAnswerSince(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -120,13 +120,13 @@ func TestQueues_NoAnswerSince_AfterAMove(t *testing.T) {
 	b.attempts(head)
 	second := b.joined()
 	if !b.NoAnswerSince(second) {
-		t.Error("answered before the answer")
+		t.Error("the attempt counts as answered before the move")
 	}
 	if err := b.Move(head, "other", b.now); err != nil {
 		t.Fatal(err)
 	}
 	if b.NoAnswerSince(second) {
-		t.Error("not answered after it")
+		t.Error("the attempt counts as unanswered after the move")
 	}
 }
 

@@ -52,8 +52,8 @@ func (b *bench) busyBeside(d, turn time.Duration, between func()) (gaps map[time
 	return gaps
 }
 
-// Time in which other processes held the lock does not count as free. A process that takes turns with them
-// also gives way, even if their message arrives while this process has no waiter.
+// Time in which other processes held the lock does not count as free. A process that takes turns with other
+// processes also gives way, even if a message of theirs arrives while the process has no waiter.
 func TestPossession_GiveWay_BesideOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -67,9 +67,9 @@ func TestPossession_GiveWay_BesideOthers(t *testing.T) {
 	}
 }
 
-// If other processes listen, this process leaves the lock free until a silent waiter looks, which silent
-// waiters do more often when a window begins. If a turn ends too late for that, it leaves the lock free for a
-// whole interval.
+// If other processes listen, this process leaves the lock free only until the next poll of a silent waiter.
+// Silent waiters poll more often when a window begins. If a turn ends after that time, the process leaves the
+// lock free for a whole interval.
 func TestPossession_GiveWay_ShortBesideListeners(t *testing.T) {
 	t.Parallel()
 	for turn, want := range map[time.Duration]time.Duration{ms: queue.GiveWayShort, 130 * ms: queue.GiveWay} {
@@ -106,12 +106,12 @@ func TestPossession_GiveWay_BeginsWhenFreed(t *testing.T) {
 	b.refused(w)
 	b.RecordMessage("k", b.now)
 	if got := b.Next(w, b.now); got.Sleep != queue.GiveWay {
-		t.Errorf("got %+v, want it to give way", got)
+		t.Errorf("got %+v, want the process to give way", got)
 	}
 }
 
-// A waiter that gets no messages also looks when other processes leave the lock free for less time than the
-// waiter sleeps.
+// A waiter that gets no messages polls more often when a window begins, and finds a lock that other processes
+// leave free only for a short time.
 func TestQueues_Next_SilentLooks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -138,7 +138,7 @@ func TestQueues_Next_SilentLooks(t *testing.T) {
 }
 
 // A process that keeps a lock busy regularly leaves it free for the interval of silent polls, even if its
-// queue ends after each turn.
+// queue is removed after each turn.
 func TestPossession_GiveWay(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

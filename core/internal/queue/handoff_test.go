@@ -160,7 +160,7 @@ func TestQueues_CancelHandOff(t *testing.T) {
 	}
 }
 
-// A queue ends when its only waiter leaves and the hand-off to it fails.
+// A queue is removed when its only waiter has left and the hand-off to that waiter has failed.
 func TestQueues_CancelHandOff_LastWaiterHasLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -170,13 +170,13 @@ func TestQueues_CancelHandOff_LastWaiterHasLeft(t *testing.T) {
 	b.Leave(w, b.now)
 	b.RemoveHolder("k", h, queue.NoMessage, b.now)
 	if b.Live() != 1 {
-		t.Error("the queue ended during a hand-off")
+		t.Error("the queue was removed during a hand-off")
 	}
 	b.CancelHandOff(w, b.now)
 	b.wantEmpty()
 }
 
-// A chosen waiter that leaves does not get the lock. The releasing caller passes it on.
+// A chosen waiter that leaves does not get the lock. The releasing caller passes the lock on.
 func TestQueues_CompleteHandOff_ChosenHasLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -221,7 +221,7 @@ func TestQueues_CompleteHandOff_Late(t *testing.T) {
 	b.wantEmpty()
 }
 
-// The lease of a holder expires while it hands the lock on. The queue registers the next holder.
+// The lease of a holder expires while the holder hands the lock off. The queue registers the next holder.
 func TestQueues_CompleteHandOff_AfterTheEndOfTheHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -237,8 +237,8 @@ func TestQueues_CompleteHandOff_AfterTheEndOfTheHolder(t *testing.T) {
 	b.granted(w, next)
 }
 
-// A hand-off may be so slow that the next one begins before it ends. The queue serves both, and its
-// waiters stay in it.
+// A hand-off may be so slow that the next one begins before the first one ends. The queue completes both and
+// keeps its other waiters.
 func TestQueues_CancelHandOff_BesideAnotherHandOff(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -262,7 +262,7 @@ func TestQueues_CancelHandOff_BesideAnotherHandOff(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A pass keeps the holder: in Redis, the next waiter has the same holder.
+// After a pass the next waiter has the same holder in Redis.
 func TestQueues_CompletePass(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -309,8 +309,8 @@ func TestQueues_CompletePass(t *testing.T) {
 	}
 }
 
-// A holder that takes the lock from a run sent its command after the run began, even if the last caller of
-// the run arrived later. So the run has ended.
+// A new holder whose command was sent after a run began replaces the holder of the run, even if the last
+// caller of the run got the lock later. The replaced holder is Gone.
 func TestQueues_CompletePass_KnownSinceTheRunBegan(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

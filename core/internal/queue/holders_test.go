@@ -68,11 +68,11 @@ func TestQueues_TakeNext_BesideAnInnerHolder(t *testing.T) {
 	inner, _ := b.takes(nil, sharing, func(g *queue.Grant) { g.Under = outer })
 	w := b.joined()
 	if b.TakeNext("k", outer, b.now) != nil {
-		t.Error("handed on although its reader remains")
+		t.Error("the writer handed the lock on although its reader remains")
 	}
 	b.RemoveHolder("k", inner, queue.Unpublished, b.now)
 	if b.TakeNext("k", outer, b.now) != w {
-		t.Error("not handed on without its reader")
+		t.Error("the writer did not hand the lock on after its reader had left")
 	}
 }
 
@@ -120,7 +120,7 @@ func wantKindError(t *testing.T, err error, want bool) {
 	}
 }
 
-// Each release of a sharer may make room, so each wakes the head.
+// Each release of a sharer wakes the head, because the head may now be able to get the lock.
 func TestQueues_RemoveHolder_SharerWakesTheHead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -139,7 +139,7 @@ func TestQueues_RemoveHolder_SharerWakesTheHead(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A holder inside another one does not replace it, and outlives it.
+// A holder inside another holder does not replace the outer one, and outlives the outer one.
 func TestQueues_RecordGrant_UnderAHolder(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"outer", "inner"} {

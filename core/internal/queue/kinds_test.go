@@ -57,7 +57,7 @@ func TestQueues_Kind_WaitersOfAnotherLeave(t *testing.T) {
 	}
 }
 
-// If all waiters want another kind, the lock is not kept in this process.
+// If all waiters want another kind, the lock is not handed off.
 func TestQueues_Kind_NoHandOffToAnother(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -65,7 +65,7 @@ func TestQueues_Kind_NoHandOffToAnother(t *testing.T) {
 	b.refused(w)
 	h, _ := b.takes(nil, ofOther)
 	b.frees(h)
-	b.misfit(w, "other") // it has not made a step yet
+	b.misfit(w, "other") // the waiter has not made a step yet
 	b.Leave(w, b.now)
 	b.wantEmpty()
 }

@@ -35,7 +35,7 @@ func TestQueues_Lane_AttemptsAtOnce(t *testing.T) {
 	b.wantEmpty()
 }
 
-// Such a waiter never stands back, however often other callers have had the lock.
+// A waiter that queues in Redis never stands back, however often other callers have had the lock.
 func TestQueues_Lane_NeverStandsBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -112,7 +112,7 @@ func TestQueues_NeedsSubscription_Dead(t *testing.T) {
 	}
 	s.confirmed.Store(false)
 	if b.NeedsSubscription(w) {
-		t.Error("another one is needed while this one may still be confirmed")
+		t.Error("another subscription is needed while this one may still be confirmed")
 	}
 	s.dead.Store(true)
 	next := b.subscribed(w)
@@ -287,13 +287,13 @@ func TestQueues_ResolveEcho(t *testing.T) {
 	t.Parallel()
 	for _, sent := range []bool{true, false} {
 		b := newBench(t, queue.Config{})
-		b.ExpectEcho("k", b.now) // no subscription gets it
+		b.ExpectEcho("k", b.now) // no subscription gets the message
 		b.ResolveEcho("k", true, b.now)
 		w := b.joined()
 		b.refused(w)
 		b.subscribed(w)
 		b.holds()
-		b.ResolveEcho("k", true, b.now) // of a command that was not announced
+		b.ResolveEcho("k", true, b.now) // a command without ExpectEcho
 		b.ExpectEcho("k", b.now)
 		b.ResolveEcho("k", sent, b.now)
 		b.RecordMessage("k", b.now)

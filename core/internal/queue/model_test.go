@@ -283,7 +283,7 @@ func (w *world) answers() {
 	}
 }
 
-// rival returns the kind of client that holds the lock elsewhere.
+// rival returns the class of the client that holds the lock elsewhere.
 func (w *world) rival() queue.Rival {
 	return []queue.Rival{queue.Unseen, queue.Fellow, queue.Stranger}[w.next(3)]
 }

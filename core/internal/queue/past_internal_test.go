@@ -18,7 +18,7 @@ func TestQueue_EnsurePast_FirstTurn(t *testing.T) {
 	q.RecordGrant("k", nil, Grant{Holder: fixedHolder("a"), Kind: "lock", Sent: begun}, begun)
 	kq := q.lock("k").queues["k"]
 	if kq.past != nil {
-		t.Error("a past is kept although no other client wants the lock")
+		t.Error("the queue has a past although no other client wants the lock")
 	}
 	var want past
 	want.beginRun(begun, 1)

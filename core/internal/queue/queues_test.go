@@ -73,7 +73,7 @@ func TestQueues_Join_LimitInAll(t *testing.T) {
 	b.wantEmpty()
 }
 
-// A waiter that leaves in any way no longer counts.
+// A waiter no longer counts after it has left, in whatever way it left.
 func TestQueues_Waiting_EachWayOut(t *testing.T) {
 	t.Parallel()
 	for name, goes := range map[string]func(b *bench, h *holder, w *queue.Waiter){

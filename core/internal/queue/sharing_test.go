@@ -23,8 +23,8 @@ func (b *bench) wantAttempts(from []*queue.Waiter, which ...int) {
 	}
 }
 
-// When a waiter gets the lock, two more waiters attempt, at most 8 at the same time. If the head is refused,
-// it attempts alone until it gets the lock.
+// When a waiter gets the lock, two more waiters attempt, at most 8 at the same time. A refused head attempts
+// alone until it gets the lock.
 func TestQueues_WaitersForSomePlaces(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

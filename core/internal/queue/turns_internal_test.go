@@ -187,7 +187,7 @@ func TestTurns_Trust(t *testing.T) {
 	}
 	behind()
 	if got := behind(); got != rankStep {
-		t.Errorf("waits %s after no other came", got)
+		t.Errorf("waits %s after no other process took the lock", got)
 	}
 	q.recordRefusal(now, Stranger)
 	if got := behind(); got > maxPatience {
@@ -216,13 +216,13 @@ func TestTurns_RecordGift(t *testing.T) {
 		}
 		play()
 		if got, want := q.wait(now) > rankStep, given; got != want {
-			t.Errorf("given %v: it stands back %v", given, got)
+			t.Errorf("given %v: the process stands back %v", given, got)
 		}
 	}
 }
 
-// Known strangers get two turns for a single one, and one more every few runs, so that a message does not
-// always wake the same threads without a turn for them.
+// Strangers get two turns for a single turn of this process, and one more every few runs. Otherwise messages
+// could always wake the same threads while the lock is taken.
 func TestTurns_StrangersAreOutOfStep(t *testing.T) {
 	t.Parallel()
 	for threads := 2; threads <= 12; threads++ {
@@ -449,7 +449,7 @@ func TestTurns_Example(t *testing.T) {
 	want(80, 80, 143, 150)
 	b.beginRun(at(143), true)
 	if b.trust != 0 {
-		t.Errorf("B waits %s for the others after they did not come", b.trust)
+		t.Errorf("B trusts the others for %s although they did not take the lock", b.trust)
 	}
 	b.recordRelease(at(183), 2)
 	want(183, -1, 183+14, -1)

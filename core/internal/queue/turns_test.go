@@ -126,7 +126,7 @@ func TestTurns_Ranks(t *testing.T) {
 	b.RemoveHolder("k", h, 3, b.now)
 	for before := 3; before > 0; before-- {
 		if got := b.rests(next).Sleep; got != time.Duration(before)*queue.RankStep {
-			t.Errorf("got %s with %d before it", got, before)
+			t.Errorf("got %s with %d processes before this one", got, before)
 		}
 		b.RecordMessage("k", b.now)
 	}

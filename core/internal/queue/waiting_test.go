@@ -232,8 +232,8 @@ func TestQueues_Move_BehindAHolder(t *testing.T) {
 	b.wantOrder("other")
 }
 
-// A refusal returns how often other callers came first since the move: by hand-offs past the waiter and by
-// refusals.
+// RecordRefusal returns how often other callers got the lock first since the move. Hand-offs past the waiter
+// and refusals both count.
 func TestQueues_RecordRefusal_CountsPassedOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Redis may execute an attempt without an answer late, when a later attempt of the same waiter already has a
-// place. The waiter then has two places, and its next attempt keeps the place nearest to the head.
+// Redis may execute an unanswered attempt after a later attempt of the same waiter. The waiter then has two
+// places in the queue, and its next attempt keeps the place nearest to the head.
 func TestStore_Acquire_FairPlaceOfEarlierAttempts(t *testing.T) {
 	t.Parallel()
 	const first, second, third, other = bob + "1", bob + "2", bob + "3", bob + "4"

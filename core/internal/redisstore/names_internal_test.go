@@ -97,7 +97,7 @@ func redissonSlot(key string) int {
 }
 
 // brokenBy returns the derived names of a key that are in another slot, or that Redisson looks for in another
-// slot.
+// slot than the server.
 func brokenBy(key string, latch bool) []string {
 	var broken []string
 	if redissonSlot(key) != wire.Slot(key) {

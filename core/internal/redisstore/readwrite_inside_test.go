@@ -94,7 +94,7 @@ func TestReadWrite_Inside_NoteOfTheWritersEnd(t *testing.T) {
 	})
 }
 
-// Each operation of an inner reader that extends the lock records the end of the writer's lease.
+// If an operation of an inner reader extends the lock, it records the end of the writer's lease.
 func TestReadWrite_Inside_ReaderNotesTheEnd(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

@@ -26,7 +26,7 @@ func TestRead_Acquire_Layout(t *testing.T) {
 	})
 }
 
-// A key that already has a hash tag gets no other one.
+// A key that already has a hash tag gets no second one.
 func TestRead_Acquire_TaggedKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {

@@ -198,7 +198,8 @@ func TestStore_HandOff(t *testing.T) {
 	})
 }
 
-// A shorter TTL is published, because a Redisson waiter sleeps until the end of the TTL that it saw.
+// If the TTL falls, a message is published, because a Redisson waiter sleeps until the end of the TTL that it
+// saw.
 func TestStore_PublishesAShorterTTL(t *testing.T) {
 	t.Parallel()
 	for name, send := range map[string]func(b *bench, lease time.Duration) redisstore.Call[redisstore.Change]{
@@ -233,8 +234,8 @@ func TestStore_PublishesAShorterTTL(t *testing.T) {
 	}
 }
 
-// The first TTL of a key is published, because Redisson's waiters wait only for a message while a key has no
-// TTL.
+// If a key without a TTL gets one, a message is published. While a key has no TTL, Redisson's waiters wait only
+// for a message.
 func TestStore_Refresh_PublishesTheFirstTTL(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

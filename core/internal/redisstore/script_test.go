@@ -47,7 +47,7 @@ func unchecked(source string) (found []string) {
 }
 
 // The scripts of plain, spin and fenced locks pass the check of Alibaba Cloud. Scripts over several keys are
-// exempt, because the library falls back to scripts over one key if they are refused.
+// exempt, because the library falls back to scripts over one key if an endpoint refuses them.
 func TestKind_Sources_LiteralCommandsAndKeys(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Spin, kinds.Fenced} {
