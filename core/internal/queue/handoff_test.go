@@ -311,7 +311,7 @@ func TestQueues_CompletePass(t *testing.T) {
 
 // A new holder whose command was sent after a run began replaces the holder of the run, even if the last
 // caller of the run got the lock later. The replaced holder is Gone.
-func TestQueues_CompletePass_KnownSinceTheRunBegan(t *testing.T) {
+func TestQueues_CompletePass_ReplacedLater(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	h, w := b.holds(), b.joined()

@@ -8,7 +8,7 @@ import (
 )
 
 // The number of remembered keys without a queue is bounded, and stale ones make room.
-func TestQueues_RecentIsBounded(t *testing.T) {
+func TestQueues_Recent_Bounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	use := func(n int) {

@@ -25,7 +25,7 @@ func (b *bench) wantAttempts(from []*queue.Waiter, which ...int) {
 
 // When a waiter gets the lock, two more waiters attempt, at most 8 at the same time. A refused head attempts
 // alone until it gets the lock.
-func TestQueues_WaitersForSomePlaces(t *testing.T) {
+func TestQueues_Many(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	var all []*queue.Waiter
@@ -71,7 +71,7 @@ func TestQueues_WaitersForSomePlaces(t *testing.T) {
 
 // A place becomes free while the refusal of the second waiter is on its way, and the first waiter takes it.
 // The second waiter is now the head, and its refusal is older than the free place. So it attempts again.
-func TestQueues_HeadWithAnOldRefusal(t *testing.T) {
+func TestQueues_Many_OldRefusal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	all := []*queue.Waiter{b.joined(many), b.joined(many), b.joined(many)}
@@ -115,7 +115,7 @@ func TestQueues_RecordGrant_Shared(t *testing.T) {
 
 // A waiter that shares the lock does not wait for other sharers. A waiter that does not share it waits for
 // all holders, and the waiters behind it wait for their turns.
-func TestQueues_SharersAndOthersInOneQueue(t *testing.T) {
+func TestQueues_Shared_BesideExclusive(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	one := b.holds(sharing)
@@ -152,7 +152,7 @@ func TestQueues_SharersAndOthersInOneQueue(t *testing.T) {
 // If any number of sharers is allowed, the sharers next to each other in the queue attempt together when the
 // first one gets the lock. After a refusal they attempt one by one, so that one refusal counts for all of
 // them.
-func TestQueues_SharersFollowTheFirst(t *testing.T) {
+func TestQueues_Together(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
 	alone := b.holds()
@@ -185,7 +185,7 @@ func TestQueues_SharersFollowTheFirst(t *testing.T) {
 }
 
 // A waiter whose attempt stops further sharers attempts as soon as it is the head.
-func TestQueues_AnnouncingHeadAttempts(t *testing.T) {
+func TestQueues_Announces(t *testing.T) {
 	t.Parallel()
 	announces := func(w *queue.Wish) { w.Announces = true }
 	b := newBench(t, queue.Config{})
