@@ -3,8 +3,8 @@
 //
 // Operations on locks call Check first; renewals do not. Package wire decides when a node is silent, by the rule at its
 // type health, and when it answers again. It calls Trip and Reset, which package core passes to it. The breaker counts no
-// failures and has no half-open state that lets callers through to try: while a node is silent, package wire pings it
-// until it answers.
+// failures and has no half-open state in which callers try the node. Instead, package wire pings a silent node until
+// the node answers.
 //
 // A Check that begins after Trip has returned fails. A Check that begins after Reset has returned
 // succeeds. The state of the node may change before Check returns. While no circuit is open, Check costs

@@ -105,8 +105,8 @@ func (p *Proxy) Accepts() bool {
 	return !p.closed && !p.refuse
 }
 
-// start runs the link, unless the proxy was closed. It does so under the lock, so that Close waits
-// for every goroutine that was started.
+// start runs the link, unless the proxy was closed or refuses connections. It holds the mutex while it
+// starts the goroutines, so that Close waits for all of them.
 func (p *Proxy) start(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,7 +21,7 @@ func Of(d time.Duration) time.Duration {
 	return d - rand.N(d/Spread+1)
 }
 
-// Sleep pauses for about d; see Of. If ctx is canceled or its deadline passes first, Sleep returns its error.
+// Sleep pauses for about d; see Of. If ctx is done first, Sleep returns the error of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	return SleepUnless(ctx, d, nil, nil)
 }

@@ -26,6 +26,7 @@ type Kind struct {
 	IsReentrant bool
 	HasTokens   bool // WithToken draws a fencing token
 	HasPermits  bool
+	IsMinor     bool // differs little from the reentrant lock; EachKind omits it with -short
 	IsUntagged  bool // the names of its keys have no braces
 
 	// Whether taking, renewing or giving back uses several keys, which have to be on one node.
@@ -44,12 +45,12 @@ func Kinds() []Kind {
 	redlock := func(clients []*core.Client, key string) core.Lock { return core.Redlock(key, clients...) }
 	return []Kind{
 		{Name: "reentrant", Nodes: 1, Lock: reentrant, Rival: reentrant, Channel: ChannelOf, IsReentrant: true, HasTokens: true},
-		{Name: "fenced", Scripts: "fenced/", Nodes: 1, Lock: fenced, Rival: fenced, Channel: ChannelOf, IsReentrant: true, HasTokens: true, TakesSeveral: true},
-		{Name: "spin", Scripts: "spin/", Nodes: 1, Lock: spin, Rival: spin, IsReentrant: true, HasTokens: true},
+		{Name: "fenced", IsMinor: true, Scripts: "fenced/", Nodes: 1, Lock: fenced, Rival: fenced, Channel: ChannelOf, IsReentrant: true, HasTokens: true, TakesSeveral: true},
+		{Name: "spin", IsMinor: true, Scripts: "spin/", Nodes: 1, Lock: spin, Rival: spin, IsReentrant: true, HasTokens: true},
 		{Name: "fair", Scripts: "fair/", Nodes: 1, Lock: fair, Rival: fair, Channel: ChannelOf, IsReentrant: true, HasTokens: true, TakesSeveral: true},
 		{Name: "read", Scripts: "read/", Nodes: 1, Lock: reads, Rival: writes, Channel: ReadWriteChannelOf, IsReentrant: true, RenewsSeveral: true},
 		{Name: "write", Scripts: "write/", Nodes: 1, Lock: writes, Rival: reads, Channel: ReadWriteChannelOf, IsReentrant: true, HasTokens: true},
-		{Name: "multi", Acquire: "acquire_all", Nodes: 1, Lock: multi, Rival: multi, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
+		{Name: "multi", IsMinor: true, Acquire: "acquire_all", Nodes: 1, Lock: multi, Rival: multi, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
 		{
 			Name: "permit", Scripts: "semaphore/", Nodes: 1, Lock: permit, Rival: permit, Channel: plainChannel, HasPermits: true,
 			TakesSeveral: true, GivesSeveral: true,

@@ -31,7 +31,7 @@ type World struct {
 func EachKind(t *testing.T, body func(t *testing.T, w *World), opts ...core.Option) {
 	t.Helper()
 	for _, kind := range KindsWithHolders() {
-		if testing.Short() && slices.Contains([]string{"fenced", "spin", "multi"}, kind.Name) {
+		if kind.IsMinor && testing.Short() {
 			continue
 		}
 		Parallel(t, kind.Name, func(t *testing.T) {

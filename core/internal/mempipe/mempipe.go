@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// New makes the two ends of a connection in memory. Unlike a net.Pipe it has an unlimited buffer, so
-// that a write never waits for the reader, as on a socket. It waits on channels and timers only, so
-// that it works in a synctest bubble.
+// New returns the two ends of a connection in memory. Unlike a net.Pipe, the connection has an unlimited
+// buffer, so a write never waits for the reader. It waits only on channels and timers, so it works in a
+// synctest bubble.
 func New() (a, b net.Conn) {
 	ab, ba := newStream(), newStream()
 	return &conn{in: ba, out: ab}, &conn{in: ab, out: ba}
@@ -57,8 +57,8 @@ func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 func (c *conn) LocalAddr() net.Addr  { return Addr{} }
 func (c *conn) RemoteAddr() net.Addr { return Addr{} }
 
-// SyscallConn exists for go-redis, which asks a pooled connection for its socket to see whether the
-// other end has closed it. Here the error is the answer, without a socket.
+// SyscallConn is called by go-redis to find out whether the other end has closed a pooled connection. If it
+// has, SyscallConn returns io.EOF. Otherwise it returns a RawConn that does nothing.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	if c.in.ended() {
 		return nil, io.EOF

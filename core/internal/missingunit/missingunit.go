@@ -37,8 +37,8 @@ func Plausible(n float64) []Unit {
 	return list
 }
 
-// Hint returns a suffix for the error about a duration in Go code that is too short: the durations that
-// its author probably meant. It returns "" if the duration does not look like a number without a unit.
+// Hint returns a suffix for the error about a duration in Go code that is too short. The suffix suggests the
+// durations that the caller probably meant. Hint returns "" if the duration does not look like a number without a unit.
 func Hint(d time.Duration) string {
 	if d <= 0 || d >= time.Millisecond {
 		return ""

@@ -8,11 +8,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// InCluster reports whether a server says that it belongs to a Cluster. A server that does not know
-// the question is not such a server.
+// InCluster reports whether a server says that it belongs to a Cluster. It returns false if the server does
+// not know HELLO.
 func InCluster(ctx context.Context, node *redis.Client) bool { return Mode(ctx, node) == "cluster" }
 
-// Mode returns "standalone", "sentinel" or "cluster", as the server reports it; nil if it does not.
+// Mode returns the mode that the server reports in HELLO: "standalone", "sentinel" or "cluster". It returns
+// nil if the server reports none.
 func Mode(ctx context.Context, node *redis.Client) any {
 	reply, err := node.Do(ctx, "hello").Result()
 	if err != nil {
