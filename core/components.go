@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// components contains one component of a client for each internal package. The upper ones call the
+// components contains the components of a client. Nearly each has its own internal package. The upper ones call the
 // lower ones:
 //
 //	acquire, counting    from the wish of a caller to the grant; operations on counts

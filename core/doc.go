@@ -29,7 +29,7 @@
 //
 //   - [Client.Lock] is the reentrant lock. [Client.MultiLock] takes several of them at once.
 //   - [Client.FencedLock] returns a fencing token with each grant. Every other lock
-//     that has one name and one holder at a time returns a token on request: [WithToken].
+//     that has one name, one client and one holder at a time returns a token on request: [WithToken].
 //   - [Client.SpinLock] polls and publishes no message. [Client.FairLock] has one queue for all processes.
 //   - [Client.ReadLock] has any number of readers. [Client.WriteLock] has one writer.
 //   - [Client.Semaphore] has as many holders as permits.
@@ -41,7 +41,7 @@
 // # Errors
 //
 //	error              means
-//	ErrNotAcquired     others held the lock for the whole wait time, or the context ended; a *NotAcquiredError
+//	ErrNotAcquired     the lock remained taken for the whole wait time, or the context ended; a *NotAcquiredError
 //	                   contains the time spent and the time until a retry may succeed
 //	ErrUnavailable     Redis did not answer, or answered with an error: the lock is neither held nor known to be taken
 //	ErrLost            the holder lost the lock before it released it; also the cause of the context of that hold
@@ -94,8 +94,8 @@
 //     60 ms every 1.5 s. Redisson and callers with WaitTime(0) do not leave the lock free, and a MultiLock leaves only
 //     one of its keys free. So the two seconds are not promised if such clients keep the lock busy, if the waiter is a
 //     MultiLock that waits for several busy keys, or if clocks differ by more than 20 ms.
-//   - The lock of a process that died is free when its lease in Redis has ended. After a hand-off, a fixed lease in
-//     Redis is longer than requested by at most 100 ms, or by its own length if that is shorter (see Runs).
+//   - The lock of a process that died is free when its lease in Redis has ended. In a run, a fixed lease in Redis
+//     may be longer than requested by at most 100 ms, or by its own length if that is shorter (see Runs).
 //   - A client frees only locks that it holds. Only [Lock.ForceRelease], [Client.Evict] and
 //     [Semaphore.ReleasePermit] take a lock from others.
 //   - If Redis does not answer, the error is [ErrUnavailable] within the backend timeout of 1 s ([WithBackendTimeout]).

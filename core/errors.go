@@ -27,10 +27,11 @@ var (
 	ErrNotAcquired error = failure.NotAcquired
 
 	// ErrUnavailable means that Redis did not answer, or answered with an error that reveals nothing about the lock.
-	// The caller does not hold the lock, and it is unknown whether another holder does. If Redis refuses a command for
-	// a reason that passes by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS, CLUSTERDOWN and the like), an
-	// acquisition waits within its wait time, or until its context is done. Other operations wait for the backend
-	// timeout. For any other refusal the message adds that the reason does not pass by itself.
+	// After a failed acquisition the caller has not got the lock, and it is unknown whether another holder has it. If
+	// Redis refuses a command for a reason that passes by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS,
+	// CLUSTERDOWN and the like), an acquisition waits within its wait time, or until its context is done. Other
+	// operations wait for the backend timeout. For any other refusal the message adds that the reason does not pass by
+	// itself.
 	ErrUnavailable error = failure.Unavailable
 
 	// ErrNotHeld means that the lock is not held any more, or never was: for instance, a hold was released twice, or

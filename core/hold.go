@@ -10,8 +10,8 @@ import (
 )
 
 // Hold is a successful acquisition. It is safe for concurrent use. A failed Acquire returns a nil *Hold, and so does
-// [Held] if the context carries no lock. On a nil Hold, Release, Refresh and Leave return [ErrNotHeld], Handover
-// returns a canceled context and nil, and the other methods return zero values.
+// [Held] if the context carries no lock, for instance in a handler that runs unlocked. On a nil Hold, Release, Refresh
+// and Leave return [ErrNotHeld], Handover returns a canceled context and nil, and the other methods return zero values.
 type Hold struct {
 	handle holding.Handle
 	ctx    holdContext

@@ -244,8 +244,8 @@ type LockQuery struct {
 	// Limit is the number of keys that Locks looks at for one page, whether they are locks or not. 0 means 1000.
 	Limit int
 
-	// Counts also lists keys of [KindPlainSemaphore]. Every key with a number has this kind, even
-	// if the key is not a lock.
+	// Counts also lists keys of [KindPlainSemaphore]. Every number that is not a semaphore with
+	// holders has this kind, even if the key is not a lock.
 	Counts bool
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// kindOf returns a change that gives a rule a kind of lock.
+// kindOf returns a function that sets the kind of a rule, and one permit for a semaphore.
 func kindOf(kind ruleset.Kind) func(*ruleset.Rule) {
 	return func(r *ruleset.Rule) {
 		r.Kind = kind

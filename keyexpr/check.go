@@ -59,8 +59,8 @@ func (c *checker) reportf(at ast.Node, replacements []replacement, format string
 	return c.report(at, m)
 }
 
-// reportSelection reports a mistake in a selector. Its suggestions replace the selection, which is the reference up to the
-// selector, or the whole reference.
+// reportSelection reports a mistake in a selector. Its suggestions replace the selection, which is the reference up
+// to and including the selector, or the whole reference.
 func (c *checker) reportSelection(at, selection ast.Node, m *mistake) {
 	if m == nil {
 		return

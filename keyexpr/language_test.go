@@ -311,7 +311,7 @@ func TestLanguage_Lookups(t *testing.T) {
 		{`query["id"][0]`, "x"},
 		{`query["id"][:]`, "x y"},
 		{`query.id[5] ?? "none"`, "none"},
-		{`query.id[-1]`, "refused: a repeated value is counted from its first, 0"},
+		{`query.id[-1]`, "refused: the index of a repeated value must be 0 or more"},
 		{`query.id[:][-1]`, "y"},
 		{`query.id[:][1:]`, "y"},
 		{`path["orderId"]`, "42"},

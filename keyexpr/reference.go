@@ -13,7 +13,7 @@ import (
 type mistake struct {
 	message      string
 	replacements []replacement // the expressions that may be meant, the best one first
-	instead      string        // for a selector: the expression to write instead of the reference up to it
+	instead      string        // for a selector: the expression that replaces the reference up to and including the selector
 	isWhole      bool          // instead may also replace the selectors that follow
 	isName       bool          // instead corrects a name
 	form         string        // a suggestion that is not an expression
@@ -25,7 +25,8 @@ func mistakef(format string, args ...any) *mistake {
 	return &mistake{message: fmt.Sprintf(format, args...)}
 }
 
-// selectorMistakef returns a mistake in a selector. instead replaces the reference up to the selector.
+// selectorMistakef returns a mistake in a selector. The expression instead replaces the
+// reference up to and including the selector.
 func selectorMistakef(instead, format string, args ...any) *mistake {
 	m := mistakef(format, args...)
 	m.instead = instead
@@ -99,7 +100,7 @@ func (c *chain) selectField(name string) *mistake {
 	}
 	var m *mistake
 	if f.Type.kind == kindInvalid {
-		m = mistakef("the field %s of %s has a type that expressions cannot use: add a field with its text", quoteName(name), c.typ.object.Name())
+		m = mistakef("the field %s of %s has a type that expressions cannot use: add a string field with its value", quoteName(name), c.typ.object.Name())
 		f.Type = AnyType()
 	}
 	c.add(fieldStep(f.Get), f.Type, selectorOf(name))
@@ -134,7 +135,7 @@ func (c *chain) selectIndex(index int) *mistake {
 	case c.hasOneOfSeveral():
 		var m *mistake
 		if index < 0 {
-			m = selectorMistakef(c.text+"[:]", "a repeated value is counted from its first, 0")
+			m = selectorMistakef(c.text+"[:]", "the index of a repeated value must be 0 or more")
 			index = 0
 		}
 		c.item.index = index
@@ -190,8 +191,8 @@ func (c *chain) read(m mode) (node, *mistake) {
 	return readNode(&c.access, c.base), nil
 }
 
-// partAlone returns the source of the chain without the selector after it, or "" if the chain is a
-// bool or cannot be part of a key.
+// partAlone returns the chain as an expression that can stand alone in a key, without outer parentheses. It returns "" if
+// the chain is a bool or cannot be part of a key.
 func (c *chain) partAlone() string {
 	switch {
 	case !c.typ.isPart() || c.typ.kind == kindBool:
@@ -202,8 +203,8 @@ func (c *chain) partAlone() string {
 	return c.nameForMessage()
 }
 
-// nameForMessage returns the name of the chain in messages. The element of a predicate has no
-// text, so its fields are called .name.
+// nameForMessage returns the name of the chain in messages. The element of a predicate has no text, so nameForMessage
+// returns "#". A field of the element appears as .name.
 func (c *chain) nameForMessage() string {
 	if c.text == "" {
 		return "#"

@@ -37,9 +37,9 @@ const (
 type Outcome struct {
 	Verdict Verdict
 
-	// Cause is the reason why the lock was not acquired, or [failpolicy.Lost]. The handler runs in spite of a cause only by
-	// strategy proceed: Verdict is then VerdictRan and Unlocked is UnlockedProceed. Cause is empty if nothing went wrong,
-	// and also if a rule is disabled, makes a dry run, or does not apply.
+	// Cause is the reason why the lock was not acquired, or [failpolicy.Lost]. If the lock was not acquired, the
+	// handler runs only by strategy proceed: Verdict is then VerdictRan and Unlocked is UnlockedProceed. Cause is empty
+	// if nothing went wrong, and also if a rule is disabled, makes a dry run, or does not apply.
 	Cause failpolicy.Cause
 
 	// Misconfigured reports that the program and not the request is at fault. Cause is then [failpolicy.Key].
@@ -124,15 +124,15 @@ func (o *Outcome) title() string {
 type RefusedError struct {
 	Rule          string // the rule's name
 	Cause         failpolicy.Cause
-	Misconfigured bool // the program and not the request is at fault; Cause is then [failpolicy.Key], or empty if no rule compiles
+	Misconfigured bool // the program and not the request is at fault; Cause is then [failpolicy.Key], or empty: see Misconfigured
 	Status        failpolicy.Status
 	RetryAfter    time.Duration
 	Message       string // the rule's message, or a default, usually the title of the cause
 	Reason        error  // may name the key; after a loss it includes the handler's error
 }
 
-// Misconfigured returns the refusal for every call of an endpoint whose rules do not compile. Its Rule is the label of the
-// endpoint, and it has no Cause. The reason is for example [Entry].Err.
+// Misconfigured returns the refusal for every call of an endpoint whose rules do not compile or have one name. Its Rule
+// is the label of the endpoint, and it has no Cause. The reason is for example [Entry].Err.
 func Misconfigured(e ruleset.Endpoint, reason error) *RefusedError {
 	none := failpolicy.Cause("")
 	return &RefusedError{Rule: e.Label(), Misconfigured: true, Status: none.Status(), Message: none.Title(), Reason: reason}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -43,5 +44,14 @@ func TestRefusedError_ValueOfTheServer(t *testing.T) {
 		if text := out.Refusal().Error(); strings.Contains(text, "tenant") {
 			t.Errorf("got %s", text)
 		}
+	}
+}
+
+// Such a refusal has no cause, because the program and not the request is at fault.
+func TestMisconfigured_Error(t *testing.T) {
+	t.Parallel()
+	refused := aspect.Misconfigured(ruleset.Func("pay"), errors.New("a rule does not compile"))
+	if got, want := refused.Error(), `lock rule "pay": The request could not be completed`; got != want || !refused.Misconfigured {
+		t.Errorf("got %q, Misconfigured %v, want %q and true", got, refused.Misconfigured, want)
 	}
 }

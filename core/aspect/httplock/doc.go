@@ -17,8 +17,8 @@
 //
 // A pattern without a method stands for one route for each of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS, and for
 // one route "*" for all other methods. A rule for "* /orders/{id}" applies to each of these routes whose method no rule
-// names. The rule for GET also applies to HEAD, because net/http serves HEAD with the handler of GET, unless a rule names
-// HEAD.
+// names. For HEAD the rule for GET, if there is one, applies instead, because net/http serves HEAD with the handler of GET.
+// A rule that names HEAD has precedence.
 //
 // [Guard.Handle] registers a handler and puts it under the rules of its route. Patterns that differ only by their
 // host, and equal patterns of several muxes, are one route and share their rules. [Guard.Middleware]

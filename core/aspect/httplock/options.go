@@ -64,8 +64,11 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, refusal *aspect.Refuse
 // the guard sends that status without a body.
 func WithErrorWriter(write func(w http.ResponseWriter, r *http.Request, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
-		if write == nil || c.writeError != nil {
-			return errors.New("WithErrorWriter: nil, or given twice: leave the option out for problem documents")
+		switch {
+		case write == nil:
+			return errors.New("WithErrorWriter: the function is nil: leave the option out for WriteProblem")
+		case c.writeError != nil:
+			return errors.New("WithErrorWriter: given twice: remove one")
 		}
 		c.writeError = write
 		return nil
@@ -73,8 +76,8 @@ func WithErrorWriter(write func(w http.ResponseWriter, r *http.Request, refusal 
 }
 
 // WithFallback registers a handler that runs instead of the guarded handler if the strategy of a rule is fallback
-// and its Fallback is name. The handler holds no lock. [aspect.OutcomeFrom] returns the cause from the context of its
-// request.
+// and its Fallback is name. The fallback runs without the lock. It gets the reason for the refusal from [aspect.OutcomeFrom]
+// with the context of its request.
 func WithFallback(name string, handler http.Handler) Option {
 	return func(c *config) error {
 		switch {
@@ -104,14 +107,14 @@ func WithVariable[T any](name string, value func(r *http.Request) (T, error)) Op
 }
 
 // WithBody declares that the JSON bodies of routes have type T. The guard then checks at start-up that keys and conditions
-// read only fields of T, by their JSON names. Use the type of the handler. A route is a method and a path as registered,
-// such as "POST /orders/{id}/pay".
+// read only fields of T, by their JSON names. Use the type into which the handler decodes the body. A route is a method and
+// a path as registered, such as "POST /orders/{id}/pay".
 func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }
 }
 
-// WithMaxBody sets the maximum size in bytes of a body that keys may use and that the guard reads before a request waits.
-// If a key uses a larger body, the answer is 413. A handler that runs gets the whole body. Default: 1 MiB.
+// WithMaxBody sets how many bytes of a body a key may use. The same limit applies when the guard reads a body before it
+// waits. If a key uses a larger body, the answer is 413. A handler that runs gets the whole body. Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }
@@ -129,10 +132,11 @@ func WithClientIP(address func(r *http.Request) string) Option {
 }
 
 // WithBuffer makes the guard hold responses back until the locks are free. It applies to the given routes, or to all routes
-// with rules if none are given. A client that has read the answer then never finds its own lock still held. The guard can
-// also discard the answer of a handler whose lock was lost, which on_lost: fail requires. If a response exceeds the given
-// number of bytes, the guard sends it at once. Until then, Flush sends nothing, so leave out routes that stream. The guard
-// sends informational answers such as 103 at once. It holds nothing back after a switch of protocols.
+// with rules if none are given. A client that has read the answer then never finds its own lock still held. With a buffer
+// the guard can also discard the answer of a handler that lost its lock. A rule with on_lost: fail therefore requires
+// WithBuffer. If a response exceeds the given number of bytes, the guard sends it at once. Below that size Flush sends
+// nothing. If you have routes that stream, list the other routes here. The guard sends informational answers such as 103 at
+// once. It holds nothing back after a switch of protocols.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }

@@ -14,9 +14,10 @@ func AsHolder(h any) *Holder {
 	return h.(*Holder) //nolint:errcheck,forcetypeassert // no other type is given
 }
 
-// Register records in the queue of the key that o got the lock. w is the waiter of the caller, or nil for a caller that
-// does not wait. under is the holder by which the caller already has the lock, or nil. If o replaced another holder of
-// this client, Register loses the lease of that holder, or asks Redis whether that holder still has the lock.
+// Register records in the queue of its key that the holder o has the lock. w is the waiter of the caller, or nil for a
+// caller that does not wait. under is the holder by which the caller already has the lock, or nil. If o replaced another
+// holder of this client, the lease of that holder is lost. If the answers of Redis may have arrived out of order, Register
+// asks Redis in the background instead.
 func (hs *Holdings) Register(o, under *Holder, w *queue.Waiter, sent, now time.Time) {
 	granted := queue.Grant{Holder: o, Kind: o.lease.Kind.Family, Shared: o.lease.Kind.Shared(), Sent: sent}
 	if under != nil {
@@ -46,9 +47,9 @@ func (hs *Holdings) HandleMessage(holders []queue.Holder) {
 	}
 }
 
-// Blocking returns the field of a holder of this client that has the lock, alone or shared, and true. blockedBy is the
-// field in the refusal of Redis, or empty. If the field belongs to another client, Blocking returns only holders that
-// share the lock. A field of this client does not prove that such a holder exists, because Leave and abandoned
+// Blocking returns the field of a holder of this client that has the lock, alone or shared. If there is none, own is false.
+// blockedBy is the field in the refusal of Redis, or empty. If the field belongs to another client, Blocking returns only
+// holders that share the lock. A field of this client does not prove that such a holder exists, because Leave and abandoned
 // acquires also leave fields.
 func (hs *Holdings) Blocking(key, blockedBy string) (field string, own bool) {
 	known := blockedBy == "" || strings.HasPrefix(blockedBy, hs.ClientID+":")

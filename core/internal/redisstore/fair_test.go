@@ -17,7 +17,7 @@ func TestStore_Acquire_FairPlaceOfEarlierAttempts(t *testing.T) {
 	const first, second, third, other = bob + "1", bob + "2", bob + "3", bob + "4"
 	for _, tc := range []struct {
 		name  string
-		order []string // the order in which Redis executes them and the attempt of the other waiter
+		order []string // the order in which Redis executes the attempts of bob and of the other waiter
 	}{
 		{name: "first lands last", order: []string{second, other, first}},
 		{name: "second lands last", order: []string{first, other, second}},
@@ -42,7 +42,7 @@ func TestStore_Acquire_FairPlaceOfEarlierAttempts(t *testing.T) {
 	}
 }
 
-// The script contains the same intervals between looks as the constants.
+// The numbers in the script of a fair acquire agree with the constants.
 func TestFairLook_AsInTheScript(t *testing.T) {
 	t.Parallel()
 	source := kinds.Fair.Sources()["acquire"]

@@ -19,8 +19,8 @@ var (
 // keyless lists the commands whose first argument is not a key.
 var keyless = map[string]bool{"TIME": true, "PUBLISH": true}
 
-// unchecked returns the parts of a script that the proxies of Alibaba Cloud refuse, or that hide keys from
-// the proxies. The name of a command has to be a literal, each key has to be KEYS[<number>], and unpack is
+// unchecked returns the parts of a script that the proxies of Alibaba Cloud refuse or in which they cannot see
+// the keys. The name of a command has to be a literal, each key has to be KEYS[<number>], and unpack is
 // not allowed.
 func unchecked(source string) (found []string) {
 	code := luaComment.ReplaceAllString(source, "")
@@ -56,7 +56,7 @@ func TestKind_Sources_LiteralCommandsAndKeys(t *testing.T) {
 				continue
 			}
 			for _, part := range unchecked(source) {
-				t.Errorf("%s of a %s: %s", name, kind.Noun(), part)
+				t.Errorf("script %s of a %s: Alibaba Cloud cannot check %s", name, kind.Noun(), part)
 			}
 		}
 	}

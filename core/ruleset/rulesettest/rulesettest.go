@@ -1,8 +1,8 @@
-// Package rulesettest helps tests of rule files. It replaces a file as editors and Kubernetes do, and
-// removes the lists from messages that grow with a new field, kind or strategy.
+// Package rulesettest helps tests of rule files. It replaces a file as editors and Kubernetes do. It
+// also replaces the lists of fields, kinds and strategies in messages, so that a new one does not change the
+// expected text. It does not depend on when a rule file is reloaded.
 //
-// It depends on files and on the lists of packages ruleset and failpolicy, but not on the time at which a file
-// is read again. The tests of ruleset, of the adapters and of the command call it.
+// The tests of ruleset, of the adapters and of the command call it.
 package rulesettest
 
 import (
@@ -68,7 +68,7 @@ func WithoutLists(text string) string {
 	return withoutList(text, "<strategies>", "failpolicy.", "STRATEGY_", failpolicy.Strategies())
 }
 
-// withoutList replaces a list as files, Go and .proto files spell it.
+// withoutList replaces a list in each of its three spellings: in rule files, in Go and in .proto files.
 func withoutList[T ~string](text, name, inGo, inProto string, list []T) string {
 	spelled := make([][]string, 3)
 	for _, word := range list {

@@ -2,12 +2,12 @@
 // and refusals, and the construction of a client.
 //
 //	promise                                          | tests
-//	others held the lock for the whole wait time      | TestAcquire_WaitTimeIsAnUpperBound, TestNotAcquiredError_OfAnotherHold
+//	the lock remained taken for the whole wait time   | TestAcquire_WaitTimeIsAnUpperBound, TestNotAcquiredError_OfAnotherHold
 //	the lock is neither held nor known to be taken   | TestErrors_KeepTheCauseOfAnOutage, TestAcquire_EachKind_ErrorReplies
 //	a limit was reached; nothing was sent            | TestLimits_WaitersPerKeyAndPerClient, TestRefusal_OfWaiters
 //	the client was closed                            | TestRefusal_OfTheClient
 //	an argument cannot be used, and nothing was sent | TestAcquire_BadInputSendsNothing, TestAcquire_EachKind_InvalidTimes, TestTimes_ErrorAsksForAMissingUnit
-//	ErrNotAcquired others held the lock               | TestErrors_MatchOneOutcome, TestErrors_OfQuestionsMatchOneOutcome, TestErrors_OfAMultiLockMatchOneOutcome
+//	ErrNotAcquired the lock remained taken            | TestErrors_MatchOneOutcome, TestErrors_OfQuestionsMatchOneOutcome, TestErrors_OfAMultiLockMatchOneOutcome
 //	a failed Acquire leaves nothing behind           | TestAcquire_EachKind_LeftBeforeItsEnd, TestAcquire_EachKind_LandsAfterItsCallerLeft, TestAcquire_TTLForbidden
 //	It carries the lock                              | TestReenter_ConcurrentChildrenCountExactly, TestReenter_FrameworkContextWithStringKeys, TestHoldsOf_ListsWhatTheContextCarries
 //	With any other context                           | TestReenter_Strangers, TestReenter_ReleasedContext

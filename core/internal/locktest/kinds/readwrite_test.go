@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// A reader cannot become a writer, because another reader may want the same. The error comes at once.
+// A reader cannot become a writer, because two readers that upgrade would wait for each other for ever. The error comes at
+// once.
 func TestReadWrite_UpgradeFailsFast(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -51,7 +52,7 @@ func TestReadWrite_ReadersOfOneClient(t *testing.T) {
 	})
 }
 
-// ForceRelease takes the lock only from holders of its kind and removes their other keys.
+// ForceRelease takes the lock only from holders of its kind and also removes the timeout keys of the readers.
 func TestReadWrite_ForceRelease(t *testing.T) {
 	t.Parallel()
 	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
@@ -175,7 +176,7 @@ func TestReadWrite_WriterDoesNotStarve(t *testing.T) {
 		for range 10 {
 			start := time.Now()
 			_, hold := locktest.MustAcquire(t, ctx, locks.WriteLock("map"), core.WaitTime(10*time.Second))
-			locktest.WantSoon(t, "the writer waited %s beside readers of 100ms", start, 500*time.Millisecond)
+			locktest.WantSoon(t, "the writer waited %s although each reader holds the lock for only 100ms", start, 500*time.Millisecond)
 			_, _, err := b.Locks().ReadLock("map").Acquire(ctx, core.WaitTime(0))
 			locktest.WantErr(t, err, core.ErrNotAcquired)
 			locktest.MustRelease(t, hold)
