@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -25,6 +26,21 @@ func MustAcquire(t *testing.T, ctx context.Context, l core.Lock, opts ...core.Ac
 	if err != nil {
 		t.Fatalf("acquire: %v", err)
 	}
+	return ctx, hold
+}
+
+// AcquireAcknowledged acquires a lock whose client has WithReplicaAcks. It tries again while too few replicas acknowledge
+// in time, because a replica may be slow.
+func AcquireAcknowledged(t *testing.T, l core.Lock, opts ...core.AcquireOption) (ctx context.Context, hold *core.Hold) {
+	t.Helper()
+	Eventually(t, "the replicas acknowledge", func() bool {
+		var err error
+		ctx, hold, err = l.Acquire(t.Context(), opts...)
+		if _, short := errors.AsType[*core.ReplicationError](err); !short {
+			Must(t, err)
+		}
+		return err == nil
+	})
 	return ctx, hold
 }
 

@@ -303,9 +303,9 @@ func TestReplicas_RenewalShortfall(t *testing.T) {
 	r, b := startReplicated(t, 1)
 	watchdog := locktest.Unhurried(4500 * time.Millisecond)
 	seen := &locktest.Renewals{}
-	locks := b.Locks(core.WithWatchdog(watchdog), core.WithReplicaAcks(core.AcksAll, 100*time.Millisecond), core.WithObserver(seen.Observer()))
+	locks := b.Locks(core.WithWatchdog(watchdog), core.WithReplicaAcks(core.AcksAll, watchdog/10), core.WithObserver(seen.Observer()))
 	beside := b.Locks(core.WithWatchdog(watchdog))
-	ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+	ctx, hold := locktest.AcquireAcknowledged(t, locks.Lock("k"))
 	other, otherHold := locktest.MustAcquire(t, t.Context(), beside.Lock("other"))
 	locktest.Eventually(t, "a renewal", func() bool { return seen.Good() > 0 })
 
