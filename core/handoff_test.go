@@ -91,10 +91,11 @@ type handoff struct {
 // handoffConfig configures the holder and the waiters of a handoff.
 type handoffConfig struct {
 	waiters int
-	lease   time.Duration // of the holder; default: a minute
-	wanted  time.Duration // lease of the waiters; default: a minute
-	opts    []core.Option // default: patient
-	every   bool          // the fault applies to every hand-off, including the ones that are sent again
+	lease   time.Duration   // of the holder; default: a minute
+	wanted  time.Duration   // lease of the waiters; default: a minute
+	opts    []core.Option   // default: patient
+	every   bool            // the fault applies to every hand-off, including the ones that are sent again
+	server  *locktest.Redis // an embedded one; default: a real one
 }
 
 func newHandoff(t *testing.T, q handoffConfig, f locktest.Fault) *handoff {
@@ -102,8 +103,13 @@ func newHandoff(t *testing.T, q handoffConfig, f locktest.Fault) *handoff {
 	if q.opts == nil {
 		q.opts = []core.Option{locktest.Patient}
 	}
-	h := &handoff{Redis: locktest.NewProxied(t)}
-	h.client = h.Behind(q.opts...)
+	h := &handoff{Redis: q.server}
+	if h.Redis == nil {
+		h.Redis = locktest.NewProxied(t)
+		h.client = h.Behind(q.opts...)
+	} else {
+		h.client, h.Proxy = h.BehindAProxy(q.opts...)
+	}
 	core.LetRunsLast(h.client)
 	_, h.hold = locktest.MustAcquire(t, t.Context(), h.client.Lock("k"), leaseOrMinute(q.lease))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -211,8 +217,8 @@ func TestHandOff_ChosenWaiterPrepares(t *testing.T) {
 func TestHandOff_LeaseHasExpired(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
-		locktest.Parallel(t, map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
-			h := newHandoff(t, handoffConfig{waiters: 2, lease: 1500 * time.Millisecond, every: true}, locktest.HoldRequest)
+		locktest.ParallelBubble(t, map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T, b *locktest.Redis) {
+			h := newHandoff(t, handoffConfig{waiters: 2, lease: 1500 * time.Millisecond, every: true, server: b}, locktest.HoldRequest)
 			attempts := h.Proxy.HoldRequest(locktest.ScriptOn(t, "acquire", "k")) // otherwise a waiter takes the free lock
 			other := h.Beside()
 			done := h.release()
@@ -237,19 +243,21 @@ func TestHandOff_LeaseHasExpired(t *testing.T) {
 // lock and goes on waiting.
 func TestHandOff_ReplyAfterTheNewLease(t *testing.T) {
 	t.Parallel()
-	h := newHandoff(t, handoffConfig{waiters: 1, wanted: 300 * time.Millisecond, every: true}, locktest.HoldReply)
-	done := h.release()
-	h.AwaitGone("k")
-	h.rule.Release()
-	locktest.Must(t, <-done)
-	o := locktest.Got(h.T, h.waiting[0])
-	locktest.WantAlive(t, o.Ctx)
-	if o.Hold.Remaining() <= 0 {
-		t.Error("the waiter got a lease that has expired")
-	}
-	h.WantHolder("k", o.Hold.Field())
-	locktest.MustRelease(t, o.Hold)
-	h.WantFreed("k")
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		h := newHandoff(t, handoffConfig{waiters: 1, wanted: 300 * time.Millisecond, every: true, server: b}, locktest.HoldReply)
+		done := h.release()
+		h.AwaitGone("k")
+		h.rule.Release()
+		locktest.Must(t, <-done)
+		o := locktest.Got(h.T, h.waiting[0])
+		locktest.WantAlive(t, o.Ctx)
+		if o.Hold.Remaining() <= 0 {
+			t.Error("the waiter got a lease that has expired")
+		}
+		h.WantHolder("k", o.Hold.Field())
+		locktest.MustRelease(t, o.Hold)
+		h.WantFreed("k")
+	})
 }
 
 // waysToTakeAway are the ways in which other clients change a lock during its hand-off.
