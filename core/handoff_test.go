@@ -334,14 +334,13 @@ func TestHandOff_Unanswered(t *testing.T) {
 	const timeout = time.Second
 	for _, f := range []locktest.Fault{locktest.HoldRequest, locktest.HoldReply} {
 		for _, held := range []bool{true, false} {
-			locktest.Parallel(t, f.Name+map[bool]string{true: "/lands on a holder", false: "/lands on a free lock"}[held], func(t *testing.T) {
-				r := locktest.NewProxied(t)
-				locks := r.Behind(core.WithBackendTimeout(timeout))
+			locktest.ParallelBubble(t, f.Name+map[bool]string{true: "/lands on a holder", false: "/lands on a free lock"}[held], func(t *testing.T, r *locktest.Redis) {
+				locks, proxy := r.BehindAProxy(core.WithBackendTimeout(timeout))
 				core.LetRunsLast(locks)
 				_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 				got := locktest.GoAcquire(t.Context(), locks.Lock("k"))
 				locktest.AwaitWaiters(t, locks, 1)
-				rule := f.Inject(r.Proxy, locktest.ScriptOn(t, "handoff", "k"))
+				rule := f.Inject(proxy, locktest.ScriptOn(t, "handoff", "k"))
 				start := time.Now()
 				locktest.WantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
 				locktest.WantAtMost(t, "the release", time.Since(start), timeout)
