@@ -119,6 +119,14 @@ func TestSilence_OfASubscriptionIsNoticed(t *testing.T) {
 	}
 }
 
+// sleeperTimeout returns the backend timeout of the process that the test stops.
+func sleeperTimeout() time.Duration {
+	if locktest.IsQuiet() {
+		return time.Second
+	}
+	return 3 * time.Second
+}
+
 // TestSilence_SleepOfTheProcessIsNotAnOutage stops a process for longer than the backend timeout during its calls.
 // When it goes on, Redis has answered long before, and is not reported as down.
 func TestSilence_SleepOfTheProcessIsNotAnOutage(t *testing.T) {
@@ -131,7 +139,7 @@ func TestSilence_SleepOfTheProcessIsNotAnOutage(t *testing.T) {
 	for range 3 {
 		time.Sleep(50 * time.Millisecond) // the time for some calls
 		locktest.Must(t, sleeper.Process.Signal(syscall.SIGSTOP))
-		time.Sleep(1500 * time.Millisecond) // the fault, held open
+		time.Sleep(sleeperTimeout() * 3 / 2) // the fault, held open
 		locktest.Must(t, sleeper.Process.Signal(syscall.SIGCONT))
 	}
 	sleeper.Tell("enough")
@@ -142,7 +150,7 @@ func TestSilence_SleepOfTheProcessIsNotAnOutage(t *testing.T) {
 
 // sleeperRole calls until the parent sends a line, and counts how often Redis was reported as silent.
 func sleeperRole(c locktest.ChildSide) error {
-	locks, err := core.New(c.Redis, core.WithBackendTimeout(time.Second))
+	locks, err := core.New(c.Redis, core.WithBackendTimeout(sleeperTimeout()))
 	if err != nil {
 		return err
 	}
