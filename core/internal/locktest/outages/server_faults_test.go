@@ -195,12 +195,13 @@ func TestSilence_HolderOfThisClientIsKnown(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
 	locks := locktest.MustNew(t, server.Client())
-	_, hold, err := locks.Lock("k").Acquire(t.Context())
-	locktest.Must(t, err)
+	locktest.Warm(t, locks)
+	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
 	server.Stop()
 	defer locktest.MustClose(t, locks)
 	defer func() {
 		server.Continue()
+		locktest.Warm(t, locks) // Redis may answer late
 		locktest.WantOK(t, hold.Release(t.Context()))
 	}()
 	var waiters sync.WaitGroup
