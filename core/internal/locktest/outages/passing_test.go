@@ -20,12 +20,12 @@ import (
 // A caller that waits long enough gets the lock, and other callers fail.
 func TestPassing_Loading(t *testing.T) {
 	t.Parallel()
-	const timeout = 200 * time.Millisecond
+	const timeout = time.Second
 	rdb := redisserver.Start(t).Client()
 	locks := locktest.NewClient(t, rdb, core.WithBackendTimeout(timeout))
 	locktest.Warm(t, locks)
-	waits := locktest.NewClient(t, rdb, core.WithBackendTimeout(2*time.Second)) // a server that loads is slow
-	load(t, rdb, 5*time.Second)
+	waits := locktest.NewClient(t, rdb, locktest.Patient) // a server that loads is slow
+	load(t, rdb, locktest.Unhurried(5*time.Second))
 	got := locktest.GoAcquire(t.Context(), waits.Lock("other"), core.WaitTime(time.Minute))
 	for _, wait := range []time.Duration{0, 2 * timeout} {
 		start := time.Now()
@@ -46,7 +46,7 @@ func TestPassing_Loading(t *testing.T) {
 // load returns a server load the data of another server slowly. It returns when the server loads.
 func load(t *testing.T, rdb *redis.Client, takes time.Duration) {
 	t.Helper()
-	const keys = 100
+	keys := takes / (25 * time.Millisecond) // the server answers between keys
 	source := redisserver.Start(t)
 	locktest.Must(t, source.Client().ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
 	locktest.Must(t, source.Client().ConfigSet(t.Context(), "rdbcompression", "no").Err())
