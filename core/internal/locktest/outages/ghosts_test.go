@@ -30,18 +30,19 @@ func abandonAcquire(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy) *
 // lock as soon as the ghost is cleared up, because no other caller has the lock.
 func TestGhost_IsNotAHolderForWaitZero(t *testing.T) {
 	t.Parallel()
-	r := locktest.NewProxied(t)
-	locks := r.Behind(locktest.Patient)
-	ghost := abandonAcquire(t, locks, r.Proxy)
-	clearing := r.Proxy.HoldRequest(locktest.ScriptOn(t, "clear", "k"))
-	locktest.Land(r.T, ghost)
-	refusal := r.Proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
-	result := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
-	<-refusal.Hit()
-	locktest.Land(r.T, refusal)
-	clearing.Release()
-	locktest.MustRelease(t, locktest.Got(t, result).Hold)
-	r.WantFreed("k")
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy(locktest.Patient)
+		ghost := abandonAcquire(t, locks, proxy)
+		clearing := proxy.HoldRequest(locktest.ScriptOn(t, "clear", "k"))
+		locktest.Land(t, ghost)
+		refusal := proxy.HoldReply(faultproxy.Once(locktest.ScriptOn(t, "acquire", "k")))
+		result := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(0))
+		<-refusal.Hit()
+		locktest.Land(t, refusal)
+		clearing.Release()
+		locktest.MustRelease(t, locktest.Got(t, result).Hold)
+		b.WantFreed("k")
+	})
 }
 
 // An abandoned acquire lands long after its connection was closed. The client finds the ghost only by asking Redis.
