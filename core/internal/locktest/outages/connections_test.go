@@ -104,7 +104,7 @@ func TestWithNamedConnections_ServerWasDown(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}})
 	t.Cleanup(func() { _ = rdb.Close() })
-	locks := locktest.NewClient(t, rdb, core.WithNamedConnections())
+	locks := locktest.NewClient(t, rdb, core.WithNamedConnections(), locktest.Patient)
 	_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
 	if names := namesOn(t, r.Client); failed.Load() == 0 || !contains(names, "interlock:"+locks.ID()) {
 		t.Errorf("got %q, want the name of the client", names)
