@@ -22,40 +22,42 @@ import (
 
 func TestSpan_ChildrenOfTheRequest(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	locks, _ := newLocks(t, h, core.WithPrefix("shop:"))
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		locks := newTracedLocks(t, h, core.WithPrefix("shop:"))
 
-	ctx, request := h.request(t)
-	err := locks.Lock("order:42").Do(ctx, func(ctx context.Context) error {
-		_, work := h.tracer.Start(ctx, "work")
-		work.End()
-		return nil
-	}, core.WaitTime(time.Second), core.Label("pay"))
-	request.End()
-	if err != nil {
-		t.Fatal(err)
-	}
+		ctx, request := h.request(t)
+		err := locks.Lock("order:42").Do(ctx, func(ctx context.Context) error {
+			_, work := h.tracer.Start(ctx, "work")
+			work.End()
+			return nil
+		}, core.WaitTime(time.Second), core.Label("pay"))
+		request.End()
+		if err != nil {
+			t.Fatal(err)
+		}
 
-	acquire, hold, work := h.span(t, "lock.acquire"), h.span(t, "lock.hold"), h.span(t, "work")
-	parent := request.SpanContext().SpanID()
-	if acquire.Parent().SpanID() != parent || hold.Parent().SpanID() != parent {
-		t.Error("lock.acquire and lock.hold are not both children of the request's span")
-	}
-	if work.Parent().SpanID() != hold.SpanContext().SpanID() {
-		t.Error("the work is not a child of lock.hold")
-	}
-	wantAttrs(t, acquire, map[string]any{
-		"rule": "pay", "kind": "reentrant", "outcome": "acquired", "attempts": int64(1), "reentry": false,
-		"key_hash": core.KeyHash("shop:order:42"), "holder": attrs(hold)["holder"],
+		acquire, hold, work := h.span(t, "lock.acquire"), h.span(t, "lock.hold"), h.span(t, "work")
+		parent := request.SpanContext().SpanID()
+		if acquire.Parent().SpanID() != parent || hold.Parent().SpanID() != parent {
+			t.Error("lock.acquire and lock.hold are not both children of the request's span")
+		}
+		if work.Parent().SpanID() != hold.SpanContext().SpanID() {
+			t.Error("the work is not a child of lock.hold")
+		}
+		wantAttrs(t, acquire, map[string]any{
+			"rule": "pay", "kind": "reentrant", "outcome": "acquired", "attempts": int64(1), "reentry": false,
+			"key_hash": core.KeyHash("shop:order:42"), "holder": attrs(hold)["holder"],
+		})
+		wantAttrs(t, hold, map[string]any{
+			"rule": "pay", "kind": "reentrant", "outcome": "released", "reentry": false,
+			"key_hash": core.KeyHash("shop:order:42"), "holder": attrs(acquire)["holder"],
+		})
+		h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
+		h.want(t, 1, "distributed_lock.acquire.duration", "rule", "pay", "kind", "reentrant")
+		h.want(t, 1, "distributed_lock.hold.duration", "rule", "pay", "kind", "reentrant", "outcome", "released")
+		h.want(t, 0, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
 	})
-	wantAttrs(t, hold, map[string]any{
-		"rule": "pay", "kind": "reentrant", "outcome": "released", "reentry": false,
-		"key_hash": core.KeyHash("shop:order:42"), "holder": attrs(acquire)["holder"],
-	})
-	h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
-	h.want(t, 1, "distributed_lock.acquire.duration", "rule", "pay", "kind", "reentrant")
-	h.want(t, 1, "distributed_lock.hold.duration", "rule", "pay", "kind", "reentrant", "outcome", "released")
-	h.want(t, 0, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
 }
 
 func TestSpan_ReentryAndNestedLocks(t *testing.T) {
@@ -95,8 +97,11 @@ func TestSpan_ReentryAndNestedLocks(t *testing.T) {
 	})
 }
 
-// tracingHook is a hook that starts a span for every command and pipeline, like redisotel.
+// tracingHook is a hook that starts a span for every command and pipeline, like redisotel. Every span takes roundTrip,
+// because a bubble has no network.
 type tracingHook struct{ tracer trace.Tracer }
+
+const roundTrip = time.Millisecond
 
 func (tracingHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -104,6 +109,7 @@ func (h tracingHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		ctx, span := h.tracer.Start(ctx, cmd.FullName())
 		defer span.End()
+		time.Sleep(roundTrip) // in the time of the bubble
 		return next(ctx, cmd)
 	}
 }
@@ -112,16 +118,17 @@ func (h tracingHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		ctx, span := h.tracer.Start(ctx, "pipeline")
 		defer span.End()
+		time.Sleep(roundTrip) // in the time of the bubble
 		return next(ctx, cmds)
 	}
 }
 
 // newTracedLocks creates a lock client on a Redis client with tracing.
-func newTracedLocks(t *testing.T, h *harness) *core.Client {
+func newTracedLocks(t *testing.T, h *harness, opts ...core.Option) *core.Client {
 	t.Helper()
 	rdb := redistest.New(t).Client()
 	rdb.AddHook(tracingHook{h.tracer})
-	locks, err := core.New(rdb, core.WithObserver(h.Telemetry.Observer()))
+	locks, err := core.New(rdb, append(opts, core.WithObserver(h.Telemetry.Observer()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
