@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -134,24 +135,26 @@ func TestDeclared_Failures(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t)
-			locks, server := newLocks(t, h)
-			pay := wrap(t, h, locks, test.rule)
-			server.Take("order:42", time.Minute)
-			if test.down {
-				server.Down()
-			}
-			err := pay(t.Context(), order{ID: test.id})
-			if refused := errors.As(err, new(*aspect.RefusedError)); refused != (test.strategy == "error") {
-				t.Errorf("error %v", err)
-			}
-			h.want(t, 1, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", test.cause, "strategy", test.strategy)
-			h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", test.outcome)
-			if test.unlocked > 0 {
-				h.want(t, test.unlocked, "distributed_lock.unlocked", "rule", "pay", "kind", "reentrant", "reason", "proceed")
-			} else if n := len(seriesOf(h.collect(t)["distributed_lock.unlocked"])); n != 1 {
-				t.Errorf("%d series of unlocked runs, want disabled only", n)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t)
+				locks, server := newLocks(t, h)
+				pay := wrap(t, h, locks, test.rule)
+				server.Take("order:42", time.Minute)
+				if test.down {
+					server.Down()
+				}
+				err := pay(t.Context(), order{ID: test.id})
+				if refused := errors.As(err, new(*aspect.RefusedError)); refused != (test.strategy == "error") {
+					t.Errorf("error %v", err)
+				}
+				h.want(t, 1, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", test.cause, "strategy", test.strategy)
+				h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", test.outcome)
+				if test.unlocked > 0 {
+					h.want(t, test.unlocked, "distributed_lock.unlocked", "rule", "pay", "kind", "reentrant", "reason", "proceed")
+				} else if n := len(seriesOf(h.collect(t)["distributed_lock.unlocked"])); n != 1 {
+					t.Errorf("%d series of unlocked runs, want disabled only", n)
+				}
+			})
 		})
 	}
 }
@@ -159,17 +162,19 @@ func TestDeclared_Failures(t *testing.T) {
 // If another kind of lock has the key, the acquisition fails with that error, and its wait counts once.
 func TestDeclared_KeyOfAnotherKind(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	locks, _ := newLocks(t, h)
-	pay := wrap(t, h, locks, ruleset.Rule{})
-	err := locks.FencedLock("order:42").Do(t.Context(), func(context.Context) error {
-		return pay(t.Context(), order{ID: "42"})
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		locks, _ := newLocks(t, h)
+		pay := wrap(t, h, locks, ruleset.Rule{})
+		err := locks.FencedLock("order:42").Do(t.Context(), func(context.Context) error {
+			return pay(t.Context(), order{ID: "42"})
+		})
+		if !errors.Is(err, core.ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
+		h.want(t, 1, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "key", "strategy", "error")
+		h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "key")
 	})
-	if !errors.Is(err, core.ErrInvalid) {
-		t.Errorf("got %v", err)
-	}
-	h.want(t, 1, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "key", "strategy", "error")
-	h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "key")
 }
 
 func TestDeclared_UnlockedAndStates(t *testing.T) {
@@ -198,16 +203,18 @@ func TestDeclared_UnlockedAndStates(t *testing.T) {
 
 func TestDeclared_DryRunDecisions(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	locks, server := newLocks(t, h)
-	pay := wrap(t, h, locks, ruleset.Rule{DryRun: true})
-	server.Take("order:taken", time.Minute)
-	if err := errors.Join(pay(t.Context(), order{ID: "free"}), pay(t.Context(), order{ID: "taken"})); err != nil {
-		t.Fatal(err)
-	}
-	h.want(t, 1, "distributed_lock.dry_runs", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
-	h.want(t, 1, "distributed_lock.dry_runs", "rule", "pay", "kind", "reentrant", "outcome", "busy")
-	h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "busy", "strategy", "error")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		locks, server := newLocks(t, h)
+		pay := wrap(t, h, locks, ruleset.Rule{DryRun: true})
+		server.Take("order:taken", time.Minute)
+		if err := errors.Join(pay(t.Context(), order{ID: "free"}), pay(t.Context(), order{ID: "taken"})); err != nil {
+			t.Fatal(err)
+		}
+		h.want(t, 1, "distributed_lock.dry_runs", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
+		h.want(t, 1, "distributed_lock.dry_runs", "rule", "pay", "kind", "reentrant", "outcome", "busy")
+		h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "busy", "strategy", "error")
+	})
 }
 
 // A rule that is compiled again is counted once. A retracted rule is not counted.

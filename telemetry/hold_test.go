@@ -205,37 +205,39 @@ func (h *harness) countHolds(t *testing.T) uint64 {
 
 func TestHold_HandoverCountsOnce(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	locks, _ := newLocks(t, h)
-	_, hold, err := locks.Lock("order:42").Acquire(t.Context(), core.Label("pay"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		locks, _ := newLocks(t, h)
+		_, hold, err := locks.Lock("order:42").Acquire(t.Context(), core.Label("pay"))
+		if err != nil {
+			t.Fatal(err)
+		}
 
-	_, moved := hold.Handover()
-	if spans := h.holdSpans(t); len(spans) != 1 || spans["moved"] == nil {
-		t.Errorf("ended at the handover: %v, want one span with the outcome moved", spans)
-	}
-	if n := h.countHolds(t); n != 0 {
-		t.Errorf("%d holds were counted while the lock is held", n)
-	}
-	h.want(t, 1, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
+		_, moved := hold.Handover()
+		if spans := h.holdSpans(t); len(spans) != 1 || spans["moved"] == nil {
+			t.Errorf("ended at the handover: %v, want one span with the outcome moved", spans)
+		}
+		if n := h.countHolds(t); n != 0 {
+			t.Errorf("%d holds were counted while the lock is held", n)
+		}
+		h.want(t, 1, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
 
-	if err := moved.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	spans := h.holdSpans(t)
-	if len(spans) != 2 || spans["released"] == nil {
-		t.Fatalf("ended at the release: %v, want one more span with the outcome released", spans)
-	}
-	if spans["released"].Parent().SpanID() != spans["moved"].SpanContext().SpanID() {
-		t.Error("the second span is not a child of the first")
-	}
-	h.want(t, 1, "distributed_lock.hold.duration", "rule", "pay", "kind", "reentrant", "outcome", "released")
-	if n := h.countHolds(t); n != 1 {
-		t.Errorf("%d holds were counted, want 1", n)
-	}
-	h.want(t, 0, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
+		if err := moved.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		spans := h.holdSpans(t)
+		if len(spans) != 2 || spans["released"] == nil {
+			t.Fatalf("ended at the release: %v, want one more span with the outcome released", spans)
+		}
+		if spans["released"].Parent().SpanID() != spans["moved"].SpanContext().SpanID() {
+			t.Error("the second span is not a child of the first")
+		}
+		h.want(t, 1, "distributed_lock.hold.duration", "rule", "pay", "kind", "reentrant", "outcome", "released")
+		if n := h.countHolds(t); n != 1 {
+			t.Errorf("%d holds were counted, want 1", n)
+		}
+		h.want(t, 0, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
+	})
 }
 
 // If a hold is lost before its Handover, its span has an error. The hold that continues counts the loss.
