@@ -48,7 +48,8 @@ func TestCluster_ReplicasWhileASlotMoves(t *testing.T) {
 	replica := cluster.AddReplica(move.To)
 	watchdog := locktest.Unhurried(5 * time.Second)
 	seen := &locktest.Renewals{}
-	locks := locktest.NewClient(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), 400*time.Millisecond), core.WithWatchdog(watchdog), core.WithObserver(seen.Observer()))
+	locks := locktest.NewClient(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), watchdog/10), core.WithWatchdog(watchdog), core.WithObserver(seen.Observer()))
+	patient := locktest.NewClient(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), 10*time.Second), core.WithWatchdog(2*time.Minute), locktest.Patient)
 	_, _, err := locks.Lock(key).Acquire(t.Context())
 	locktest.WantShort(t, err, 1, 0)
 
@@ -56,8 +57,8 @@ func TestCluster_ReplicasWhileASlotMoves(t *testing.T) {
 	locktest.Eventually(t, "a lock on the node to which the slot moves", func() bool {
 		return locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil }) == nil
 	})
-	lifeOfALock(t, locks, key)
-	ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock(key))
+	lifeOfALock(t, patient, key)
+	ctx, hold := locktest.AcquireAcknowledged(t, locks.Lock(key))
 	before := seen.Good()
 	locktest.Eventually(t, "renewals on the node to which the slot moves", func() bool { return seen.Good() > before })
 	locktest.WantAlive(t, ctx)
@@ -71,7 +72,7 @@ func TestCluster_ReplicasWhileASlotMoves(t *testing.T) {
 	locktest.Eventually(t, "renewals when the slot has moved", func() bool { return seen.Good() > before })
 	locktest.WantAlive(t, ctx)
 	locktest.MustRelease(t, hold)
-	lifeOfALock(t, locks, key)
+	lifeOfALock(t, patient, key)
 	slow := func(err error) bool { return !locktest.IsQuiet() && errors.Is(err, context.DeadlineExceeded) }
 	if err := seen.Failure(); err != nil && !slow(err) && !strings.Contains(err.Error(), "MOVED") && !strings.Contains(err.Error(), "ASK") {
 		t.Errorf("a renewal failed: %v", err)
