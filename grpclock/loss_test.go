@@ -20,7 +20,10 @@ import (
 
 // shortLease gives a rule a lease that expires while its handler runs. It is long enough to acquire the lock
 // on a busy machine.
-func shortLease(r *ruleset.Rule) { r.LeaseTime = time.Second }
+func shortLease(r *ruleset.Rule) { r.LeaseTime = 3 * time.Second }
+
+// fixedLease gives a rule a lease that does not expire before waitUntilLost shortens it.
+func fixedLease(r *ruleset.Rule) { r.LeaseTime = time.Minute }
 
 // wantLost checks that an answer reports a loss.
 func wantLost(t *testing.T, err error) {
@@ -68,7 +71,7 @@ func TestLoss_DiffersFromCancellation(t *testing.T) {
 					waitUntilLost(t, stream.Context())
 					return give(stream.Context())
 				},
-			}, grpclock.WithRules(rule("Pay", shortLease), rule("Track", shortLease)))
+			}, grpclock.WithRules(rule("Pay", fixedLease), rule("Track", fixedLease)))
 			for _, kind := range []string{"Pay", "Track"} {
 				wantLost(t, b.call(t.Context(), kind, kind).err)
 			}
@@ -81,7 +84,7 @@ func TestLoss_KeepsErrorOfHandler(t *testing.T) {
 	b := setup(t, &shop{pay: func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
 		waitUntilLost(t, ctx)
 		return nil, status.Error(codes.NotFound, "no such order")
-	}}, grpclock.WithRules(rule("Pay", shortLease)))
+	}}, grpclock.WithRules(rule("Pay", fixedLease)))
 	if got := b.call(t.Context(), "Pay", "1"); status.Code(got.err) != codes.NotFound {
 		t.Errorf("got %v, want NOT_FOUND", got.err)
 	}
@@ -133,7 +136,7 @@ func TestLoss_Send(t *testing.T) {
 		}
 		waitUntilLost(t, stream.Context())
 		return stream.Send(reply("after"))
-	}}, grpclock.WithRules(rule("Track", shortLease)))
+	}}, grpclock.WithRules(rule("Track", fixedLease)))
 	got := b.call(t.Context(), "Track", "1")
 	wantLost(t, got.err)
 	if !slices.Equal(got.replies, []string{"before"}) {
@@ -147,7 +150,7 @@ func TestLoss_UnsentMessageIsFailure(t *testing.T) {
 		waitUntilLost(t, stream.Context())
 		_ = stream.Send(reply("never arrives"))
 		return nil
-	}}, grpclock.WithRules(rule("Track", shortLease)))
+	}}, grpclock.WithRules(rule("Track", fixedLease)))
 	wantLost(t, b.call(t.Context(), "Track", "1").err)
 }
 

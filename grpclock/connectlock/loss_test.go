@@ -17,7 +17,10 @@ import (
 
 // shortLease gives a rule a lease that expires while its handler runs. It is long enough to acquire the lock
 // on a busy machine.
-func shortLease(r *ruleset.Rule) { r.LeaseTime = time.Second }
+func shortLease(r *ruleset.Rule) { r.LeaseTime = 3 * time.Second }
+
+// fixedLease gives a rule a lease that does not expire before waitUntilLost shortens it.
+func fixedLease(r *ruleset.Rule) { r.LeaseTime = time.Minute }
 
 // constant gives a rule a key that needs no message.
 func constant(r *ruleset.Rule) { r.Key = "orders" }
@@ -58,7 +61,7 @@ func TestLoss_DiffersFromCancellation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, uniformShop(func(ctx context.Context) error { waitUntilLost(t, ctx); return give(ctx) }), rules(shortLease))
+			b := setup(t, uniformShop(func(ctx context.Context) error { waitUntilLost(t, ctx); return give(ctx) }), rules(fixedLease))
 			b.callAll(func(t *testing.T, _, _ string, got answer) { wantLost(t, got) })
 		})
 	}
