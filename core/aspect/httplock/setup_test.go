@@ -36,7 +36,7 @@ func newBench(t *testing.T, opts ...any) *bench {
 	t.Helper()
 	srv := redistest.New(t)
 	client, own := splitOptions(opts)
-	locks, err := core.New(srv.Client(), client...)
+	locks, err := core.New(srv.Client(), append([]core.Option{core.WithBackendTimeout(10 * time.Second)}, client...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
