@@ -258,7 +258,7 @@ func TestFair_GivingUp(t *testing.T) {
 		closing := b.Locks(locktest.Patient)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		_, timed := b.JoinQueue(t.Context(), b.Locks(locktest.Patient), "k", core.WaitTime(2*time.Second))
+		_, timed := b.JoinQueue(t.Context(), b.Locks(locktest.Patient), "k", core.WaitTime(locktest.Unhurried(2*time.Second)))
 		_, left := b.JoinQueue(ctx, b.Locks(locktest.Patient), "k")
 		_, closed := b.JoinQueue(t.Context(), closing, "k")
 		field, got := b.JoinQueue(t.Context(), b.Locks(locktest.Patient), "k")
