@@ -88,8 +88,8 @@ func TestRedlock_StoppedServers(t *testing.T) {
 	seen := &locktest.Recorder{}
 	for i := range servers {
 		servers[i] = redisserver.Start(t)
-		mine = append(mine, locktest.NewClient(t, servers[i].Client(), core.WithWatchdog(lease), core.WithObserver(seen.Observer())))
-		theirs = append(theirs, locktest.NewClient(t, servers[i].Client(), core.WithWatchdog(lease)))
+		mine = append(mine, locktest.NewClient(t, servers[i].Client(), locktest.Patient, core.WithWatchdog(lease), core.WithObserver(seen.Observer())))
+		theirs = append(theirs, locktest.NewClient(t, servers[i].Client(), locktest.Patient, core.WithWatchdog(lease)))
 	}
 	ctx, hold := locktest.MustAcquire(t, t.Context(), core.Redlock("k", mine...))
 	other := core.Redlock("k", theirs...)
