@@ -199,7 +199,7 @@ func TestMultiLock_RollsBack(t *testing.T) {
 	}{
 		"a key is taken": {
 			block: func(_ *testing.T, b *locktest.Redis) { b.Take("c", locktest.Stranger, time.Minute) },
-			wait:  []core.AcquireOption{core.WaitTime(800 * time.Millisecond)},
+			wait:  []core.AcquireOption{core.WaitTime(locktest.Unhurried(800 * time.Millisecond))},
 			want:  []error{core.ErrNotAcquired},
 			never: []error{core.ErrUnavailable},
 		},
