@@ -79,13 +79,17 @@ func TestHold_EachKind_PausedProcess(t *testing.T) {
 
 // holderRole holds the lock k, or a lock of a kind, and works or waits until the lock is lost.
 func holderRole(c locktest.ChildSide) error {
-	locks, err := core.New(c.Redis, core.WithWatchdog(600*time.Millisecond), locktest.Patient)
+	how, kind, _ := strings.Cut(c.Hear(), " ")
+	busy, watchdog := how == "busy", 600*time.Millisecond
+	if busy && kind == "" { // the parent waits for some steps before the pause
+		watchdog = locktest.Unhurried(watchdog)
+	}
+	locks, err := core.New(c.Redis, core.WithWatchdog(watchdog), locktest.Patient)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = locks.Close(c.Ctx) }()
-	how, kind, _ := strings.Cut(c.Hear(), " ")
-	busy, lock := how == "busy", locks.Lock("k")
+	lock := locks.Lock("k")
 	if k, ok := locktest.KindNamed(kind); ok {
 		lock = k.Lock([]*core.Client{locks}, locktest.Pool)
 	}
