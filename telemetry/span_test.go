@@ -138,7 +138,7 @@ func newTracedLocks(t *testing.T, h *harness, opts ...core.Option) *core.Client 
 
 // The spans of Redis commands are children of the lock.acquire that sent them, even if callers share a pipeline. The spans
 // of a release are children of the span in the context of the release. Time is virtual: if a machine is so slow that an
-// acquire gets no answer in time, the reaper sends a command of its own, whose span has no parent.
+// acquire gets no answer in time, the reaper sends a separate command, whose span has no parent.
 func TestSpan_CommandsBelowAcquire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
