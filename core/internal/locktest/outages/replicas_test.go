@@ -78,7 +78,7 @@ func acquireShort(t *testing.T, lock core.Lock, wanted, acknowledged int) (short
 			continue
 		}
 		if hold != nil {
-			t.Error("got a hold with an error")
+			t.Error("got a hold")
 		}
 		locktest.WantShort(t, err, wanted, acknowledged)
 		return short, took
