@@ -49,7 +49,7 @@ func TestCluster_ReplicasWhileASlotMoves(t *testing.T) {
 	watchdog := locktest.Unhurried(5 * time.Second)
 	seen := &locktest.Renewals{}
 	locks := locktest.NewClient(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), watchdog/10), core.WithWatchdog(watchdog), core.WithObserver(seen.Observer()))
-	patient := locktest.NewClient(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), 10*time.Second), core.WithWatchdog(2*time.Minute), locktest.Patient)
+	patient := locktest.NewClient(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), 3*time.Second), locktest.Patient)
 	_, _, err := locks.Lock(key).Acquire(t.Context())
 	locktest.WantShort(t, err, 1, 0)
 
