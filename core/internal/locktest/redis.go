@@ -20,7 +20,7 @@ type Redis struct {
 	*redis.Client // connects to the server without a proxy
 
 	T       *testing.T
-	Opts    []core.Option                                    // of the lock clients that Locks and Counted return
+	Opts    []core.Option                                    // of the lock clients that Locks, Counted, BehindAProxy and BehindHooks return
 	Connect func(opts ...func(*redis.Options)) *redis.Client // makes further clients like Client
 
 	Embedded *redistest.Server   // nil if the server is real
@@ -128,7 +128,7 @@ func (b *Redis) BehindAProxy(opts ...core.Option) (*core.Client, *faultproxy.Pro
 func (b *Redis) BehindAFreshProxy(opts ...core.Option) (*core.Client, *faultproxy.Proxy) {
 	b.T.Helper()
 	proxy, rdb := faultproxy.Around(b.T, b.Client)
-	locks := NewClient(b.T, rdb, opts...)
+	locks := NewClient(b.T, rdb, slices.Concat(b.Opts, opts)...)
 	b.Warm(locks)
 	return locks, proxy
 }
@@ -168,7 +168,7 @@ func (b *Redis) BehindHooks(hooks ...redis.Hook) (*faultproxy.Proxy, *core.Clien
 	for _, h := range hooks {
 		rdb.AddHook(h)
 	}
-	return proxy, NewClient(b.T, rdb)
+	return proxy, NewClient(b.T, rdb, b.Opts...)
 }
 
 // WithoutMessages returns a lock client whose subscriptions are never confirmed, as with an ACL that lacks the channel.
