@@ -294,36 +294,14 @@ func TestHandOff_RefusedByRedis(t *testing.T) {
 // client got 59 of 2,491 turns.
 func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 	t.Parallel()
-	b := locktest.Real(t)
-	clients := []*core.Client{b.Locks(), b.Locks()}
-	ctx, cancel := context.WithCancel(t.Context())
-	var come, turns [2]atomic.Int64
-	var group sync.WaitGroup
-	for i, locks := range clients {
-		for range 16 {
-			group.Go(func() {
-				for ctx.Err() == nil {
-					_ = locks.Lock("k").Do(ctx, func(context.Context) error {
-						come[i].Store(1)
-						if come[1-i].Load() == 0 {
-							return nil // counting starts when the processes know each other
-						}
-						time.Sleep(100 * time.Microsecond) // the work: without work, the turns of a run depend on the machine
-						if turns[i].Add(1)+turns[1-i].Load() >= 1500 {
-							cancel()
-						}
-						return nil
-					})
-				}
-			})
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		all, _ := contest{processes: ours(16, 16), hold: 100 * time.Microsecond, lasts: time.Second}.play(t, b)
+		one, two := all[0].all(), all[1].all()
+		t.Logf("%.0f and %.0f turns", one, two)
+		if share := min(one, two) / (one + two); share < 0.4 {
+			t.Errorf("%.0f and %.0f turns, want at least 40 %% for each client", one, two)
 		}
-	}
-	group.Wait()
-	cancel()
-	one, two := turns[0].Load(), turns[1].Load()
-	if share := float64(min(one, two)) / float64(one+two); share < 0.25 {
-		t.Errorf("%d and %d turns, want at least a quarter for each client", one, two)
-	}
+	})
 }
 
 // A caller in another process needs a millisecond longer than callers of this process. Without a pause after a run it
