@@ -339,35 +339,26 @@ func TestHandOff_PauseLetsASlowerProcessIn(t *testing.T) {
 // One caller against a busy process.
 func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 	t.Parallel()
-	b := locktest.Real(t)
-	busy, lone := b.Locks(), b.Locks()
-	ctx, cancel := context.WithCancel(t.Context())
-	var turns atomic.Int64
-	var callers sync.WaitGroup
-	for range 32 {
-		callers.Go(func() {
-			for ctx.Err() == nil {
-				_ = busy.Lock("k").Do(ctx, func(context.Context) error {
-					time.Sleep(100 * time.Microsecond) // the work: without work there are hundreds of turns in a run
-					turns.Add(1)
-					return nil
-				})
-			}
-		})
-	}
-	locktest.AwaitWaiters(t, busy, 31)
-	waits := make([]int64, 30)
-	for i := range waits {
-		before := turns.Load()
-		locktest.WantOK(t, lone.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
-		waits[i] = turns.Load() - before
-	}
-	cancel()
-	callers.Wait()
-	slices.Sort(waits)
-	if median := waits[len(waits)/2]; median > 64 { // four runs
-		t.Errorf("the median of the turns of the others before it is %d, want at most 64: %v", median, waits)
-	}
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		busy, near := b.BehindAProxy(locktest.Patient)
+		lone, far := b.BehindAProxy(locktest.Patient)
+		locktest.Wobble(near, 0)
+		locktest.Wobble(far, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		turns := locktest.TakeTurns(t, ctx, busy.Lock("k"), 32, 100*time.Microsecond)
+		waits := make([]int64, 30)
+		for i := range waits {
+			before := turns.Taken.Load()
+			locktest.Must(t, lone.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(time.Second)))
+			waits[i] = turns.Taken.Load() - before
+		}
+		slices.Sort(waits)
+		t.Logf("turns of the others before the caller: %v", waits)
+		if median := waits[len(waits)/2]; median > 34 { // two runs
+			t.Errorf("the median of the turns of the others before it is %d, want at most 34: %v", median, waits)
+		}
+	})
 }
 
 func TestWait_EndsExactlyWithTheLease(t *testing.T) {
