@@ -3,10 +3,8 @@ package turns_test
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -470,39 +468,12 @@ func TestWait_NoSubscriptionIsLeft(t *testing.T) {
 // Callers of one client that compete all the time get nearly the same number of turns.
 func TestQueue_IsFairAmongLocalCallers(t *testing.T) {
 	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
-		locks := b.Locks()
-		const callers = 16
-		ctx, cancel := context.WithCancel(t.Context())
-		var turns [callers]float64
-		var total atomic.Int64
-		var group sync.WaitGroup
-		for i := range callers {
-			group.Go(func() {
-				for ctx.Err() == nil {
-					err := locks.Lock("k").Do(ctx, func(context.Context) error {
-						turns[i]++ // under the lock
-						if total.Add(1) >= 800 {
-							cancel()
-						}
-						return nil
-					})
-					if err != nil && !errors.Is(err, core.ErrNotAcquired) {
-						t.Error(err)
-						return // if all callers fail at once, the test would never end
-					}
-				}
-			})
-		}
-		group.Wait()
-		cancel()
-		var sum, squares float64
-		for _, n := range turns {
-			sum += n
-			squares += n * n
-		}
-		if jain := math.Pow(sum, 2) / (callers * squares); jain < 0.95 {
-			t.Errorf("Jain's index is %.3f, want at least 0.95: %v", jain, turns)
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		all, _ := contest{processes: ours(16), hold: time.Millisecond, lasts: time.Second}.play(t, b)
+		turns := all[0].turns
+		t.Logf("%v", turns)
+		if j := jain(turns); j < 0.99 {
+			t.Errorf("Jain's index is %.3f, want at least 0.99: %v", j, turns)
 		}
 	})
 }
