@@ -245,29 +245,36 @@ func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
 	})
 }
 
-// A hook that calls next again, as a retry does, gets the same answer. So a hook cannot send a lock command twice.
+// A hook that calls next again, as a retry does, gets the same answer. So a hook cannot send a lock command twice. On a
+// slow machine the client may send a command again. The hooks run again for it.
 func TestHooks_CannotSendTwice(t *testing.T) {
 	t.Parallel()
 	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
 		for name, keys := range map[string]int{"alone": 1, "together": 16} {
-			proxy, locks := b.BehindHooks(&locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
+			around := &commandLog{}
+			proxy, locks := b.BehindHooks(around, &locktest.ScriptHook{Around: func(_ context.Context, next func() error) error {
 				if err := next(); err != nil {
 					return err
 				}
 				return next()
 			}})
 			b.Warm(locks)
-			sent := proxy.Watch(locktest.Scripts)
+			rule := proxy.Watch(locktest.Scripts)
+			key := func(i int) string { return name + string(rune('a'+i)) }
 			locktest.Concurrently(keys, func(i int) {
-				_, hold, err := locks.Lock(name + string(rune('a'+i))).Acquire(t.Context())
+				_, hold, err := locks.Lock(key(i)).Acquire(t.Context())
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				locktest.MustRelease(t, hold)
 			})
-			if sent.Hits() != 2*keys {
-				t.Errorf("%s: %d scripts were sent, want %d", name, sent.Hits(), 2*keys)
+			sent, seen := rule.Hits(), 0
+			for i := range keys {
+				seen += around.total(key(i))
+			}
+			if sent < 2*keys || sent > seen {
+				t.Errorf("%s: %d scripts were sent, want at least %d, and at most the %d that the outer hook saw", name, sent, 2*keys, seen)
 			}
 		}
 	})
