@@ -16,7 +16,7 @@ import (
 // Within a run the lock passes from caller to caller in memory. Redis sees one holder.
 func TestRun_IsReleasedOnce(t *testing.T) {
 	t.Parallel()
-	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 		locks, proxy := b.BehindAProxy()
 		core.LetRunsLast(locks)
 		releases, handOffs, counts := proxy.Watch(locktest.ScriptOn(t, "release", "k")), proxy.Watch(locktest.ScriptOn(t, "handoff", "k")), proxy.Watch(locktest.ScriptOn(t, "sethold", "k"))
