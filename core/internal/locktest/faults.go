@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -122,6 +123,18 @@ func Land(t *testing.T, rule *faultproxy.Rule) {
 	held := rule.Hits()
 	rule.Release()
 	Eventually(t, "the held command to land", func() bool { return rule.Executed() >= held })
+}
+
+// Fewest runs a round five times and returns the fewest commands that a rule counted in one of them. If a machine is too
+// slow to answer in time, a client sends commands again.
+func Fewest(rule *faultproxy.Rule, round func()) int {
+	fewest := math.MaxInt
+	for range 5 {
+		before := rule.Hits()
+		round()
+		fewest = min(fewest, rule.Hits()-before)
+	}
+	return fewest
 }
 
 // LandAll removes rules in a bubble and waits until Redis has executed the commands that they held.
