@@ -116,8 +116,10 @@ func TestPassing_IsWaitedOut(t *testing.T) {
 
 			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 			wantPassing(t, "without waiting", err, c.says)
-			locktest.WantSame(t, "attempts without waiting", sent.Hits(), 1)
-			_, _, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(500*time.Millisecond))
+			if n := sent.Hits(); n < 1 || n > 3 { // more than one if the machine is too slow to answer in time
+				t.Errorf("%d attempts without waiting, want one", n)
+			}
+			_, _, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(locktest.Unhurried(500*time.Millisecond)))
 			wantPassing(t, "the wait has ended", err, c.says)
 
 			before, end := sent.Hits(), time.Now().Add(timeout+time.Second)
