@@ -50,5 +50,6 @@
 // The server is built on miniredis, a model of Redis written in Go. Every script runs in a new Lua state: at best
 // 8,000 scripts a second, whatever the concurrency, with 200 kB of garbage each. A real Redis runs ten times as
 // many and leaves no garbage. All data is in the process and is lost with it, other machines cannot share it, and
-// there are no cluster, no replication and no sharded pub/sub. Also run tests that pass here on a real Redis.
+// there are no cluster, no replication and no sharded pub/sub. In FIPS mode (GODEBUG=fips140) the server works only
+// outside of testing/synctest bubbles. Also run tests that pass here on a real Redis.
 package redistest

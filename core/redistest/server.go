@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"crypto/fips140"
 	"fmt"
 	"net"
 	"sync"
@@ -80,7 +81,7 @@ func (s *Server) startMini() {
 // read.
 func (s *Server) dialMini() (net.Conn, error) {
 	near, far := mempipe.New()
-	s.mini.Server().ServeConn(far)
+	fips140.WithoutEnforcement(func() { s.mini.Server().ServeConn(far) })
 	return near, nil
 }
 

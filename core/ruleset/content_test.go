@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -21,13 +20,8 @@ func TestLive_Reload_NotARuleFile(t *testing.T) {
 		put  func(t *testing.T, path string)
 		want string
 	}{
-		"a folder": {func(t *testing.T, path string) { t.Helper(); mkdir(t, path) }, "is not a regular file"},
-		"a pipe": {func(t *testing.T, path string) {
-			t.Helper()
-			if err := syscall.Mkfifo(path, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}, "is not a regular file"},
+		"a folder":          {func(t *testing.T, path string) { t.Helper(); mkdir(t, path) }, "is not a regular file"},
+		"a pipe":            {func(t *testing.T, path string) { t.Helper(); rulesettest.Pipe(t, path) }, "is not a regular file"},
 		"a link to nothing": {func(t *testing.T, path string) { t.Helper(); rulesettest.Link(t, "nothing.yaml", path) }, "no such file"},
 		"a link to itself":  {func(t *testing.T, path string) { t.Helper(); rulesettest.Link(t, filepath.Base(path), path) }, "too many levels of symbolic links"},
 		"nothing in it":     {func(t *testing.T, path string) { t.Helper(); rulesettest.Write(t, path, "") }, `the file says nothing: write "rules:"`},

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,7 +22,12 @@ func TestReadme_Links(t *testing.T) {
 	if err != nil || len(folders) < 8 {
 		t.Fatalf("%d pages, %v", len(folders), err)
 	}
-	for _, file := range append(folders, filepath.Join(root, start), filepath.Join(root, "examples", "README.md")) {
+	papers, err := filepath.Glob(filepath.Join(root, ".github", "*.md"))
+	if err != nil || len(papers) < 3 {
+		t.Fatalf("%d papers, %v", len(papers), err)
+	}
+	files := slices.Concat(folders, papers, []string{filepath.Join(root, start), filepath.Join(root, "examples", "README.md")})
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -112,7 +112,7 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 // until [Server.Continue].
 func (s *Server) Stop() {
 	s.t.Helper()
-	if err := pause(s.proc.cmd.Process); err != nil {
+	if err := PauseProcess(s.proc.cmd.Process); err != nil {
 		s.t.Fatalf("redisserver: stop: %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func (s *Server) Stop() {
 // Continue resumes a stopped process (SIGCONT). The server first executes the commands that arrived while it was stopped.
 func (s *Server) Continue() {
 	s.t.Helper()
-	if err := resume(s.proc.cmd.Process); err != nil {
+	if err := ResumeProcess(s.proc.cmd.Process); err != nil {
 		s.t.Fatalf("redisserver: continue: %v", err)
 	}
 }

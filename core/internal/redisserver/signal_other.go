@@ -7,5 +7,8 @@ import (
 	"os"
 )
 
-func pause(*os.Process) error  { return errors.ErrUnsupported }
-func resume(*os.Process) error { return errors.ErrUnsupported }
+// PauseProcess returns errors.ErrUnsupported.
+func PauseProcess(*os.Process) error { return errors.ErrUnsupported }
+
+// ResumeProcess returns errors.ErrUnsupported.
+func ResumeProcess(*os.Process) error { return errors.ErrUnsupported }

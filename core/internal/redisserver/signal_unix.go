@@ -7,5 +7,8 @@ import (
 	"syscall"
 )
 
-func pause(p *os.Process) error  { return p.Signal(syscall.SIGSTOP) }
-func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
+// PauseProcess stops a process until [ResumeProcess].
+func PauseProcess(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+
+// ResumeProcess continues a process that [PauseProcess] stopped.
+func ResumeProcess(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

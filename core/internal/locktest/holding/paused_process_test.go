@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,13 +30,13 @@ func TestHold_PausedProcess(t *testing.T) {
 		if kind == "busy" {
 			locktest.Eventually(t, "the holder to work", func() bool { n, _ := direct.Get(t.Context(), "steps").Int(); return n > 10 })
 		}
-		locktest.Must(t, holder.Process.Signal(syscall.SIGSTOP))
+		locktest.Must(t, redisserver.PauseProcess(holder.Process))
 		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"), core.WaitTime(20*time.Second))
 		before, _ := direct.Get(t.Context(), "steps").Int()
 		if kind == "idle" {
 			holder.Tell("look") // the holder waits for this line
 		}
-		locktest.Must(t, holder.Process.Signal(syscall.SIGCONT))
+		locktest.Must(t, redisserver.ResumeProcess(holder.Process))
 		if got := holder.Hear(); !strings.HasPrefix(got, "lost") {
 			t.Errorf("%s: %s", kind, got)
 		}
@@ -64,9 +63,9 @@ func TestHold_EachKind_PausedProcess(t *testing.T) {
 			if got := holder.Hear(); got != "held" {
 				t.Fatal(got)
 			}
-			locktest.Must(t, holder.Process.Signal(syscall.SIGSTOP))
+			locktest.Must(t, redisserver.PauseProcess(holder.Process))
 			ctx, hold := locktest.MustAcquire(t, t.Context(), kind.Rival([]*core.Client{locks}, locktest.Pool), core.WaitTime(20*time.Second))
-			locktest.Must(t, holder.Process.Signal(syscall.SIGCONT))
+			locktest.Must(t, redisserver.ResumeProcess(holder.Process))
 			if got := holder.Hear(); !strings.HasPrefix(got, "lost") {
 				t.Error(got)
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,9 +137,9 @@ func TestSilence_SleepOfTheProcessIsNotAnOutage(t *testing.T) {
 	}
 	for range 3 {
 		time.Sleep(50 * time.Millisecond) // the time for some calls
-		locktest.Must(t, sleeper.Process.Signal(syscall.SIGSTOP))
+		locktest.Must(t, redisserver.PauseProcess(sleeper.Process))
 		time.Sleep(sleeperTimeout() * 3 / 2) // the fault, held open
-		locktest.Must(t, sleeper.Process.Signal(syscall.SIGCONT))
+		locktest.Must(t, redisserver.ResumeProcess(sleeper.Process))
 	}
 	sleeper.Tell("enough")
 	if got := sleeper.Hear(); got != "outages 0" {
