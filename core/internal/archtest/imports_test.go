@@ -12,6 +12,7 @@ const module = "github.com/interlock-go/interlock/"
 // with the longest matching path prefix. No other part may import telemetry.
 var layers = map[string][]string{
 	"core":                    {"core/internal", "core/internal/missingunit", "core/internal/notify"},
+	"core/fence":              {}, // the standard library and go-redis
 	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; TestDependencies_LockAlone checks what core links
 	"core/redistest":          {"core", "core/internal"},
 	"core/ruleset":            {"core/internal/missingunit", "core/internal/notify", "failpolicy"},
@@ -99,6 +100,10 @@ var heavy = map[string][]string{
 		"github.com/expr-lang/", "github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/",
 		"gopkg.in/yaml", "go.yaml.in/", "github.com/goccy/go-yaml", "github.com/alicebob/", "go.uber.org/goleak",
 		"github.com/anishathalye/",
+	},
+	"core/fence": {
+		"github.com/expr-lang/", "github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/",
+		"gopkg.in/yaml", "go.yaml.in/", "github.com/goccy/go-yaml", "github.com/alicebob/",
 	},
 	"core/ruleset":                {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/", "github.com/alicebob/"},
 	"core/aspect":                 {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},

@@ -22,6 +22,7 @@ var known = map[string]string{
 	"connectlock": module + "/grpclock/connectlock",
 	"core":        module + "/core",
 	"failpolicy":  module + "/failpolicy",
+	"fence":       module + "/core/fence",
 	"ginlock":     module + "/ginlock",
 	"grpclock":    module + "/grpclock",
 	"httplock":    module + "/core/aspect/httplock",

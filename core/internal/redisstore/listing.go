@@ -145,14 +145,15 @@ func (l *lister) wants(f *Found, c candidate) bool {
 	}
 }
 
-// subsidiary reports whether a key, by its name, belongs to a lock but is not the key of the lock.
+// subsidiary reports whether a key, by its name, belongs to a lock but is not the key of the lock. Keys of package fence
+// count, because the number in them looks like a semaphore.
 func subsidiary(key string) bool {
 	for _, prefix := range [...]string{timeoutsPrefix, tokenPrefix, unlockPrefix} {
 		if strings.HasPrefix(key, prefix) {
 			return true
 		}
 	}
-	return slices.ContainsFunc([]string{":interlock_ops", ":interlock_seen", ":interlock_writer"}, func(suffix string) bool {
+	return slices.ContainsFunc([]string{":interlock_ops", ":interlock_seen", ":interlock_writer", ":interlock_fence"}, func(suffix string) bool {
 		return strings.HasSuffix(key, suffix)
 	}) || strings.Contains(key, ":rwlock_timeout:")
 }

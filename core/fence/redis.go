@@ -1,0 +1,62 @@
+package fence
+
+import (
+	"context"
+	_ "embed" // for the script
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed command.lua
+var source string
+
+var script = redis.NewScript(source) //nolint:gochecknoglobals // it does not change
+
+// staleCode is the first word of the error with which the script refuses a token.
+const staleCode = "STALETOKEN"
+
+// Command runs a command whose first argument is its only key, such as SET, HSET, INCRBY, DEL or GET. If a holder with a
+// larger token has already run a command on this key, nothing changes, and the error of the result is [ErrStale].
+// Otherwise the result is the reply of the command, of the type that Redis returns to scripts:
+//
+//	err := fence.Command(ctx, rdb, hold.Token(), "HSET", "balance:42", "euros", 70).Err()
+//
+// Command costs one round trip. rdb is any client of go-redis, but not a pipeline. The key must not be the name of a lock.
+// Redis keeps the largest token under a second key, {key}:interlock_fence. That key never expires, and it is lost together
+// with the data that it protects. Nothing fences a write without Command, or a write of another key: use one hash for data
+// that belongs together.
+//
+// After a network error go-redis may send a command again, with the same token. For INCRBY and other commands that must not
+// run twice, set redis.Options.MaxRetries to -1.
+//
+// A Redis user with restricted rights needs +evalsha, +eval, +get, +set, the command, and both keys.
+func Command(ctx context.Context, rdb redis.Scripter, token int64, command, key string, args ...any) *redis.Cmd {
+	if err := checkCommand(rdb, token); err != nil {
+		refused := redis.NewCmd(ctx)
+		refused.SetErr(err)
+		return refused
+	}
+	cmd := script.Run(ctx, rdb, []string{key, tokenKey(key)}, append([]any{token, command}, args...)...)
+	if err := cmd.Err(); redis.HasErrorPrefix(err, staleCode) {
+		cmd.SetErr(fmt.Errorf("%w: %w", ErrStale, err))
+	}
+	return cmd
+}
+
+func checkCommand(rdb redis.Scripter, token int64) error {
+	if _, ok := rdb.(redis.Pipeliner); ok {
+		return errors.New("fence: Command on a pipeline: want a client, because a pipeline has no answer yet")
+	}
+	return checkToken(token)
+}
+
+// tokenKey returns the key of the largest token. It is in the slot of key. A key without a brace becomes its hash tag.
+func tokenKey(key string) string {
+	if strings.Contains(key, "{") {
+		return key + ":interlock_fence"
+	}
+	return "{" + key + "}:interlock_fence"
+}
