@@ -160,7 +160,7 @@
 //     call still runs after the first one. Record finished work in your database.
 //   - Fencing by the lock alone. [Hold.Token] is 0 unless the lock is a [Client.FencedLock]
 //     or was acquired [WithToken]. A token helps only if the store refuses a write
-//     with a smaller token than the largest that it has seen.
+//     with a smaller token than the largest that it has seen. Package fence is the store's part.
 //
 // # What the caller does
 //

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite" // the engine
+
+	"github.com/interlock-go/interlock/core/fence"
 )
 
 // accounts is a database with one account in two tables. One table compares fencing tokens, the
@@ -33,47 +36,72 @@ func (a *accounts) create(ctx context.Context, balance int) error {
 	return nil
 }
 
-func (a *accounts) balance(ctx context.Context, table string) (balance int, err error) {
-	err = a.db.QueryRowContext(ctx, fmt.Sprintf("SELECT balance FROM %s WHERE id = 42", table)).Scan(&balance)
-	return balance, err
+// query is a database or a transaction.
+type query interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// errLate means that a holder with a larger token already wrote.
-var errLate = errors.New("refused: a later holder has written")
+// balance reads the balance in a table.
+func balance(ctx context.Context, q query, table string) (euros int, err error) {
+	err = q.QueryRowContext(ctx, fmt.Sprintf("SELECT balance FROM %s WHERE id = 42", table)).Scan(&euros)
+	return euros, err
+}
 
-// writeFenced writes unless a holder with a larger token already wrote. This condition is all
-// that fencing needs. Equal tokens pass, because the same holder may write again.
-func (a *accounts) writeFenced(ctx context.Context, balance int, token int64) error {
-	result, err := a.db.ExecContext(ctx,
-		"UPDATE fenced SET balance = ?, token = ? WHERE id = 42 AND token <= ?", balance, token, token)
-	if err != nil {
+// tokens remembers the token of each account.
+var tokens = fence.Table{Name: "fenced", Key: "id", Token: "token"}
+
+// writeFenced writes unless a holder with a larger token already wrote.
+func (a *accounts) writeFenced(ctx context.Context, euros int, token int64) error {
+	return tokens.Do(ctx, a.db, 42, token, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE fenced SET balance = ? WHERE id = 42", euros)
 		return err
-	}
-	switch rows, err := result.RowsAffected(); {
-	case err != nil:
-		return err
-	case rows == 0:
-		return errLate
-	default:
-		return nil
-	}
+	})
 }
 
 // write writes without a condition: it trusts the lock.
-func (a *accounts) write(ctx context.Context, balance int) error {
-	_, err := a.db.ExecContext(ctx, "UPDATE unfenced SET balance = ? WHERE id = 42", balance)
+func (a *accounts) write(ctx context.Context, euros int) error {
+	_, err := a.db.ExecContext(ctx, "UPDATE unfenced SET balance = ? WHERE id = 42", euros)
 	return err
 }
 
-// pay subtracts an amount in both tables, as the holder of the lock with the token.
-func (a *accounts) pay(ctx context.Context, amount int, token int64) error {
-	fenced, err := a.balance(ctx, "fenced")
+// payFenced subtracts an amount as the holder of the lock with the token. It reads after the claim, so no earlier holder
+// writes between the read and the write.
+func (a *accounts) payFenced(ctx context.Context, amount int, token int64) error {
+	return tokens.Do(ctx, a.db, 42, token, func(tx *sql.Tx) error {
+		euros, err := balance(ctx, tx, "fenced")
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE fenced SET balance = ? WHERE id = 42", euros-amount)
+		return err
+	})
+}
+
+// pay subtracts an amount. It trusts the lock.
+func (a *accounts) pay(ctx context.Context, amount int) error {
+	euros, err := balance(ctx, a.db, "unfenced")
 	if err != nil {
 		return err
 	}
-	unfenced, err := a.balance(ctx, "unfenced")
-	if err != nil {
-		return err
+	return a.write(ctx, euros-amount)
+}
+
+// balanceKey is the key of the balance in Redis. The key of the lock is another one.
+const balanceKey = "balance:42"
+
+// writeRedis writes the balance to Redis, which compares the token.
+func writeRedis(ctx context.Context, rdb *redis.Client, euros int, token int64) error {
+	return fence.Command(ctx, rdb, token, "HSET", balanceKey, "euros", euros).Err()
+}
+
+// resultOf describes the error of a write.
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return "written"
+	case errors.Is(err, fence.ErrStale):
+		return "refused"
+	default:
+		return err.Error()
 	}
-	return errors.Join(a.writeFenced(ctx, fenced-amount, token), a.write(ctx, unfenced-amount))
 }

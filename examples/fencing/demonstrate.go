@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -50,11 +52,11 @@ func demonstrate(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer late.kill()
-	return play(ctx, out, db, locks, late)
+	return play(ctx, out, db, server.Client(), locks, late)
 }
 
 // play runs the demonstration.
-func play(ctx context.Context, out io.Writer, db *accounts, locks *core.Client, late *process) error {
+func play(ctx context.Context, out io.Writer, db *accounts, rdb *redis.Client, locks *core.Client, late *process) error {
 	line, err := late.line()
 	if err != nil {
 		return err
@@ -71,7 +73,7 @@ func play(ctx context.Context, out io.Writer, db *accounts, locks *core.Client, 
 	err = locks.FencedLock("account:42").Do(ctx, func(ctx context.Context) error {
 		hold := core.MustHold(ctx, "account:42")
 		second = hold.Token()
-		return db.pay(ctx, 30, second)
+		return errors.Join(db.payFenced(ctx, 30, second), db.pay(ctx, 30), writeRedis(ctx, rdb, 70, second))
 	}, core.WaitTime(30*time.Second))
 	if err != nil {
 		return err
@@ -82,17 +84,20 @@ func play(ctx context.Context, out io.Writer, db *accounts, locks *core.Client, 
 		return err
 	}
 	fmt.Fprintf(out, "the first holder continues, and writes 100 - 10:\n\t%s\n", strings.Join(said, "\n\t"))
+	if kept, err := rdb.HGet(ctx, balanceKey, "euros").Int(); kept != 70 || err != nil {
+		return fmt.Errorf("the balance in Redis is %d, %w, want 70", kept, err)
+	}
 	return check(ctx, out, db, first, second, said)
 }
 
 // check compares the results with the expected ones.
 func check(ctx context.Context, out io.Writer, db *accounts, first, second int64, said []string) error {
-	want := []string{"lost: true", "unfenced: <nil>", "fenced: " + errLate.Error(), "release lost: true"}
-	fenced, err := db.balance(ctx, "fenced")
+	want := []string{"lost: true", "unfenced: written", "fenced: refused", "redis: refused", "release lost: true"}
+	fenced, err := balance(ctx, db.db, "fenced")
 	if err != nil {
 		return err
 	}
-	unfenced, err := db.balance(ctx, "unfenced")
+	unfenced, err := balance(ctx, db.db, "unfenced")
 	switch {
 	case err != nil:
 		return err

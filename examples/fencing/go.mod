@@ -6,6 +6,7 @@ replace github.com/interlock-go/interlock => ../..
 
 require (
 	github.com/interlock-go/interlock v0.0.0-00010101000000-000000000000
+	github.com/redis/go-redis/v9 v9.23.0
 	modernc.org/sqlite v1.61.1
 )
 
@@ -16,7 +17,6 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
-	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.uber.org/atomic v1.12.0 // indirect

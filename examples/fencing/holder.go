@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/interlock-go/interlock/core"
 )
 
@@ -22,6 +24,12 @@ func lateHolder(ctx context.Context, url, path string, in io.Reader, out io.Writ
 		return err
 	}
 	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	rdb := redis.NewClient(options)
+	defer func() { err = errors.Join(err, rdb.Close()) }()
 	db, err := openAccounts(path)
 	if err != nil {
 		return err
@@ -30,7 +38,7 @@ func lateHolder(ctx context.Context, url, path string, in io.Reader, out io.Writ
 	if err != nil {
 		return err
 	}
-	balance, err := db.balance(ctx, "fenced")
+	euros, err := balance(ctx, db.db, "fenced")
 	if err != nil {
 		return err
 	}
@@ -41,8 +49,9 @@ func lateHolder(ctx context.Context, url, path string, in io.Reader, out io.Writ
 	// A check of the context finds the loss, even after a long stop. The code below stands for a
 	// write that was already on its way.
 	fmt.Fprintf(out, "lost: %t\n", errors.Is(held.Err(), context.Canceled) && errors.Is(context.Cause(held), core.ErrLost))
-	fmt.Fprintf(out, "unfenced: %v\n", db.write(ctx, balance-10))
-	fmt.Fprintf(out, "fenced: %v\n", db.writeFenced(ctx, balance-10, hold.Token()))
+	fmt.Fprintf(out, "unfenced: %s\n", resultOf(db.write(ctx, euros-10)))
+	fmt.Fprintf(out, "fenced: %s\n", resultOf(db.writeFenced(ctx, euros-10, hold.Token())))
+	fmt.Fprintf(out, "redis: %s\n", resultOf(writeRedis(ctx, rdb, euros-10, hold.Token())))
 	fmt.Fprintf(out, "release lost: %t\n", errors.Is(hold.Release(ctx), core.ErrLost))
 	return nil
 }

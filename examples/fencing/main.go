@@ -7,8 +7,8 @@
 // stopped with SIGSTOP, which has the same effect as a long garbage collection or a live migration of its
 // machine. Its lease expires, and another process acquires the lock and pays. Then the first process
 // continues and writes its computed balance. No lock library can prevent that, because the process was
-// stopped after its last check of the clock. A table that compares tokens refuses the write. In a table that
-// does not compare tokens, the payment is lost.
+// stopped after its last check of the clock. A table that compares tokens (fence.Table) refuses the write,
+// and so does a hash in Redis (fence.Command). In a table that does not compare tokens, the payment is lost.
 //
 // Redis is embedded, and the database is SQLite in a temporary folder. The program exits with 1
 // if a result is wrong.

@@ -7,6 +7,9 @@
 // Without the window, an instance whose timer fires after the job has returned finds the lock free
 // and runs the job once more. The window must be longer than the difference between clocks and
 // shorter than the time between ticks.
+//
+// Any instance may run the job of a tick. For work without an end, see examples/leader: one instance does it until it
+// shuts down or dies.
 package main
 
 import (
