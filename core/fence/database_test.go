@@ -29,7 +29,7 @@ type database struct {
 
 // state is the content of a database.
 type state struct {
-	row   int64 // token of the row; 0 if there is no row
+	row   int64 // token of the row; 0 before the row exists
 	noted int64 // the last NOTE
 }
 

@@ -13,7 +13,7 @@
 //     core.WithWatchdog). The context of the former leader ends before that.
 //   - Late writes: an instance that was stopped for longer than its lease may not have noticed the loss. Its writes have an
 //     old fencing token, and the store refuses them (package core/fence).
-//   - A leader that hangs keeps the lock, because the watchdog renews it. core.MaxHold limits a term.
+//   - A leader that hangs keeps the lock, because the watchdog renews it: give its work a time limit.
 //
 // The tests show the changes of the leader and a late write.
 package main
@@ -56,13 +56,17 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	defer server.Close()
 	begun := make(chan *instance)
 	fleet := map[string]*instance{}
+	defer func() {
+		for _, in := range fleet {
+			err = errors.Join(err, in.shutDown())
+		}
+	}()
 	for i := range 3 {
 		in, err := start(ctx, server, i+1, begun)
 		if err != nil {
 			return err
 		}
 		fleet[in.locks.ID()] = in
-		defer func() { err = errors.Join(err, in.shutDown()) }()
 	}
 	since := time.Now()
 	for range 3 {
