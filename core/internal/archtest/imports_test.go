@@ -12,7 +12,7 @@ const module = "github.com/interlock-go/interlock/"
 // with the longest matching path prefix. No other part may import telemetry.
 var layers = map[string][]string{
 	"core":                    {"core/internal", "core/internal/missingunit", "core/internal/notify"},
-	"core/fence":              {},                                           // the standard library and go-redis
+	"core/fence":              {},
 	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; TestDependencies_LockAlone checks what core links
 	"core/redistest":          {"core", "core/internal"},
 	"core/ruleset":            {"core/internal/missingunit", "core/internal/notify", "failpolicy"},
