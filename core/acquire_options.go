@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// AcquireOption configures one acquisition. Make it with [WaitTime], [LeaseTime], [Label], [MaxWaiters],
-// [BeforeWait] or [WithToken]. The zero value changes nothing. It is a value, so options do not allocate.
+// AcquireOption configures one acquisition. Make it with [WaitTime], [LeaseTime], [MaxHold], [Label],
+// [MaxWaiters], [BeforeWait] or [WithToken]. The zero value changes nothing. It is a value, so options do not allocate.
 type AcquireOption struct {
 	field acquireField
 	d     time.Duration
@@ -26,6 +26,7 @@ const (
 	fieldNone acquireField = iota
 	fieldWait
 	fieldLease
+	fieldMaxHold
 	fieldLabel
 	fieldMaxWaiters
 	fieldBeforeWait
@@ -44,6 +45,18 @@ func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: field
 // Redis the lease may last up to 100 ms longer, so that callers of the client can pass the lock on. The hold
 // still ends before d has passed. A lease under 1 ms or over [MaxDuration] is [ErrInvalid].
 func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldLease, d: d} }
+
+// MaxHold limits the hold to d, counted from its acquisition. If the watchdog still renews the lease at that time, the
+// context of the hold ends with the cause [ErrHeldTooLong], and the watchdog does not renew the lease for this hold any
+// more. The lock is not given up: a Release frees it at once. Without a Release it is free when its lease ends, which
+// takes at most the time of [WithWatchdog]. So a caller that obeys its context finishes under the lock, and a caller that
+// hangs does not keep the lock.
+//
+// A caller that ignores its context may work at the same time as the next holder. If [Hold.Refresh] has fixed the lease
+// before, the limit has no effect. [Hold.Handover] does not change the limit. A re-entry also has the limit of the hold
+// that it re-enters; its own limit ends only the re-entry. A limit under 1 ms, over [MaxDuration], or together with
+// [LeaseTime] is [ErrInvalid].
+func MaxHold(d time.Duration) AcquireOption { return AcquireOption{field: fieldMaxHold, d: d} }
 
 // Label gives observers a low-cardinality name for the acquisition, such as the rule or the operation:
 // "pay-order", never an id.
@@ -77,8 +90,9 @@ func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
 // option is [ErrInvalid], without a command: ask for the token in the outer acquisition.
 func WithToken() AcquireOption { return AcquireOption{field: fieldToken} }
 
-// readOptions fills w with the options of an acquisition of a lock of a kind. It returns the label.
-func (c *config) readOptions(w *acquire.Wish, kind *redisstore.Kind, opts []AcquireOption) (label string, err error) {
+// readOptions fills w with the options of an acquisition of a lock of a kind. It returns the label and the limit of the
+// hold; 0 if it has none.
+func (c *config) readOptions(w *acquire.Wish, kind *redisstore.Kind, opts []AcquireOption) (label string, maxHold time.Duration, err error) {
 	*w = acquire.Wish{Kind: kind, Forever: true, Renewed: true, Lease: c.watchdog}
 	if kind.Holds == redisstore.Unheld {
 		w.Renewed, w.Lease = false, counting.OperationTime
@@ -89,19 +103,24 @@ func (c *config) readOptions(w *acquire.Wish, kind *redisstore.Kind, opts []Acqu
 		case fieldWait:
 			w.Wait, w.Forever = o.d, false
 			if o.d != 0 && (o.d < time.Millisecond || o.d > MaxDuration) {
-				return "", invalidf("WaitTime(%s): want 0, or 1ms to %s%s", o.d, MaxDuration, missingunit.Hint(o.d))
+				return "", 0, invalidf("WaitTime(%s): want 0, or 1ms to %s%s", o.d, MaxDuration, missingunit.Hint(o.d))
 			}
 		case fieldLease:
 			w.Lease, w.Renewed = o.d.Truncate(time.Millisecond), false
 			if err := checkLeaseOf(kind, o.d); err != nil {
-				return "", err
+				return "", 0, err
+			}
+		case fieldMaxHold:
+			maxHold = o.d
+			if err := checkMaxHold(kind, o.d); err != nil {
+				return "", 0, err
 			}
 		case fieldLabel:
 			label = o.s
 		case fieldMaxWaiters:
 			w.MaxWaiters = o.n
 			if o.n < 0 {
-				return "", invalidf("MaxWaiters(%d): want 0 or more", o.n)
+				return "", 0, invalidf("MaxWaiters(%d): want 0 or more", o.n)
 			}
 		case fieldBeforeWait:
 			w.BeforeWait = o.f
@@ -109,7 +128,20 @@ func (c *config) readOptions(w *acquire.Wish, kind *redisstore.Kind, opts []Acqu
 			w.Token = true
 		}
 	}
-	return label, nil
+	if maxHold > 0 && !w.Renewed {
+		return "", 0, invalidf("MaxHold(%s) with LeaseTime(%s): a fixed lease ends by itself: want one of them", maxHold, w.Lease)
+	}
+	return label, maxHold, nil
+}
+
+func checkMaxHold(kind *redisstore.Kind, d time.Duration) error {
+	if kind.Holds == redisstore.Unheld {
+		return invalidf("MaxHold for a %s: nothing is held; want a Semaphore, whose permits are held", kind.Noun())
+	}
+	if d < time.Millisecond || d > MaxDuration {
+		return invalidf("MaxHold(%s): want 1ms to %s%s", d, MaxDuration, missingunit.Hint(d))
+	}
+	return nil
 }
 
 func checkLeaseOf(kind *redisstore.Kind, d time.Duration) error {

@@ -53,7 +53,7 @@ func (a forAdapters) LockOf(kind Kind, name string, permits int) (Lock, bool) {
 func (a forAdapters) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	c := a.client
 	var w acquire.Wish
-	if _, err := c.cfg.readOptions(&w, c.kinds.Reentrant, opts); err != nil {
+	if _, _, err := c.cfg.readOptions(&w, c.kinds.Reentrant, opts); err != nil {
 		return err
 	}
 	if c.isClosing() {

@@ -45,6 +45,7 @@
 //	                   contains the time spent and the time until a retry may succeed
 //	ErrUnavailable     Redis did not answer, or answered with an error: the lock is neither held nor known to be taken
 //	ErrLost            the holder lost the lock before it released it; also the cause of the context of that hold
+//	ErrHeldTooLong     the hold lasted for longer than its MaxHold; ErrLost matches it too
 //	ErrReleased        only the cause of the context of a hold, after its release
 //	ErrNotHeld         the hold was released twice, or never held; ErrLost matches it too
 //	ErrTooManyWaiters  a limit was reached; nothing was sent
@@ -186,7 +187,8 @@
 // Without contention, Acquire is one round trip, and so is Release. Concurrent commands, including renewals, share one
 // connection to each node by pipelining, beside the pool and the Limiter of the caller's client. Callers of one client
 // that wait for one key cost Redis as much as a single waiter, and a turn that is passed on in memory costs Redis
-// nothing. All held locks of a client share one goroutine and one timer. Renewals that are due at the same time are
+// nothing. All held locks of a client share one goroutine and one timer; a hold with [MaxHold] has
+// a timer besides. Renewals that are due at the same time are
 // sent together. Without an observer, observation costs nothing.
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The

@@ -17,7 +17,7 @@ import (
 )
 
 // The sentinel errors of this package. Every error that the package returns matches one of them with [errors.Is]
-// (ErrLost matches ErrNotHeld, too), and wraps its cause: a network error, a Redis reply, [context.DeadlineExceeded] or
+// (ErrLost matches ErrNotHeld, too, and ErrHeldTooLong matches both), and wraps its cause: a network error, a Redis reply, [context.DeadlineExceeded] or
 // [context.Canceled]. Two kinds of errors match no sentinel: the errors of closing connections in [Client.Close], and
 // the errors of the functions given to [Lock.Do] and [BeforeWait]. [Open] does not wrap an error of the URL parser that
 // would show a password.
@@ -41,6 +41,11 @@ var (
 	// ErrLost means that the holder lost the lock before it released it: the lease expired, or the key was deleted or
 	// forced away. It matches [ErrNotHeld] too.
 	ErrLost error = failure.Lost
+
+	// ErrHeldTooLong means that the hold lasted for longer than its [MaxHold]: its context has ended, and the watchdog
+	// does not renew the lease for it any more. It matches [ErrLost], too. Redis keeps the lock until the hold is
+	// released, or until the lease ends.
+	ErrHeldTooLong error = failure.HeldTooLong
 
 	// ErrReleased is the cause of the context of a hold that was released.
 	ErrReleased error = failure.Released

@@ -123,6 +123,8 @@ func (h *Hold) Remaining() time.Duration {
 // that the lock was deleted or forced away.
 //
 //   - [ErrLost] means that the lock was lost before.
+//   - [ErrHeldTooLong], which matches ErrLost, means that the hold lasted for longer than its [MaxHold]. If the lease had
+//     not ended yet, the release has freed the lock or passed it on, as with nil.
 //   - [ErrNotHeld] means that this hold was released already, or is nil. The lock of another holder is not touched.
 //   - [ErrUnavailable] means that Redis did not confirm the release, which continues in the background until the lease
 //     has expired.
@@ -145,6 +147,8 @@ func (h *Hold) Release(ctx context.Context) error {
 // takes at most the backend timeout. After [ErrUnavailable] the hold has the earlier of the old and the new deadline,
 // and is not renewed any more. If the new lease expires before the answer comes, Refresh returns nil, even if the lock
 // was deleted or forced away before: the hold has ended either way.
+//
+// A fixed lease is not subject to [MaxHold]. After [ErrHeldTooLong] the lease is unchanged.
 func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 	if h == nil || h.handle.Hold.Ended() {
 		return ErrNotHeld
@@ -177,7 +181,8 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 // Handover moves the hold to work that outlives the caller, such as a goroutine that goes on after the response. The
 // new context has the values of the old one but not its cancellation. The caller releases the new Hold. The old Hold no
 // longer has an effect: its Release returns [ErrNotHeld] and frees nothing. The old context still ends with its parent
-// but not with the lock, and an Acquire with the old context does not re-enter.
+// but not with the lock, and an Acquire with the old context does not re-enter. A [MaxHold] still counts from the
+// acquisition.
 //
 // If the hold has ended, Handover returns a canceled context and a Hold without an effect. If the hold is nil, because
 // a handler runs without its lock, Handover returns a canceled context and nil.
@@ -262,7 +267,7 @@ func (w *watcher) Ended(h *holding.Hold, how holding.End) {
 	}
 	r := HoldResult{
 		HoldInfo: infoOf(h), Remaining: how.Remaining, Lost: how.Lost, Left: how.Left, Moved: how.Moved,
-		HandedOff: how.HandedOff, Err: publicError(how.Err),
+		TooLong: how.TooLong, HandedOff: how.HandedOff, Err: publicError(how.Err),
 	}
 	r.Held = time.Since(r.Acquired)
 	w.observers.holdEnd.Notify(h.Observed(), r)

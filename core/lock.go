@@ -83,7 +83,7 @@ func (l Lock) members() ([]Lock, error) {
 // Acquire takes the lock. It waits as set by [WaitTime], with a lease as set by [LeaseTime]. The
 // returned context carries the lock: an Acquire of the same lock with this context, through the
 // same client, re-enters. The context ends when ctx ends, or with the cause [ErrLost],
-// [ErrReleased] or [ErrClosed]. After Release continue with ctx.
+// [ErrHeldTooLong], [ErrReleased] or [ErrClosed]. After Release continue with ctx.
 //
 // On error Acquire returns ctx unchanged and a nil *Hold. The error matches one of
 // [ErrNotAcquired] (and the error of ctx, if ctx was the reason), [ErrUnavailable],
@@ -106,7 +106,7 @@ func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Conte
 
 // Do takes the lock, runs fn with the context of the hold, and releases the lock, even if fn panics or calls
 // [runtime.Goexit]. If Acquire fails, Do returns its error. Otherwise Do returns the error of fn, joined with [ErrLost]
-// if the lock was lost while fn ran. If fn returns nil, Do returns the error of the release. fn may release the hold
+// or [ErrHeldTooLong] if the lock was lost, or held for too long, while fn ran. If fn returns nil, Do returns the error of the release. fn may release the hold
 // early or hand it over. If fn is nil, Do acquires nothing and returns [ErrInvalid].
 func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts ...AcquireOption) (err error) {
 	if fn == nil {
@@ -211,9 +211,10 @@ func (l Lock) prepareRedlock(opts []AcquireOption) ([]*acquisition, error) {
 type acquisition struct {
 	acquire.Acquisition
 
-	client *Client
-	label  string
-	key    [1]string // room for the usual single key
+	client  *Client
+	label   string
+	maxHold time.Duration // 0: no limit
+	key     [1]string     // room for the usual single key
 }
 
 // newAcquisition returns an empty acquisition.
@@ -239,7 +240,7 @@ func (a *acquisition) read(l Lock, opts []AcquireOption) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.label, err = l.client.cfg.readOptions(&a.Wish, l.kind, opts); err != nil {
+	if a.label, a.maxHold, err = l.client.cfg.readOptions(&a.Wish, l.kind, opts); err != nil {
 		return err
 	}
 	a.Wish.Keys = keys
@@ -297,6 +298,9 @@ func (a *acquisition) runObserved(
 			Label: a.label, Start: r.Start, Took: r.Acquired.Sub(r.Start), Lease: w.Lease, AllKeys: acq.all, Keys: int32(acq.Keys),
 			Renewed: w.Renewed, Reentrant: r.Reentered, Redlock: kind == KindRedlock,
 		}))
+		if a.maxHold > 0 {
+			hold.handle.Hold.Limit(a.maxHold)
+		}
 	}
 	given := false
 	defer func() {

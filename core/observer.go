@@ -76,6 +76,7 @@ type HoldResult struct {
 	Held      time.Duration
 	Remaining time.Duration // rest of the lease when the end began; 0 when lost, and when the client was closed before
 	Lost      bool          // the lock was lost before the release
+	TooLong   bool          // held for longer than its [MaxHold]; Lost reports whether the lease had also ended
 	Left      bool          // the key stays until it expires: [Hold.Leave], or the client was closed before the release
 	Moved     bool          // ended by [Hold.Handover]; another hold of the same lock continues
 	HandedOff bool          // the release gave the lock to a waiter of this client: handed it off by a script, or passed it on in memory
@@ -89,7 +90,8 @@ type Contention struct {
 	TTL       time.Duration // rest of the lease of the holder
 }
 
-// Renewal describes one renewal of one hold's lease.
+// Renewal describes one renewal of one hold's lease. A lease with two holds is renewed while one of them needs that: the
+// other one may be held for longer than its [MaxHold].
 type Renewal struct {
 	HoldInfo
 	Err  error         // nil when renewed
@@ -97,10 +99,11 @@ type Renewal struct {
 }
 
 // Loss describes a hold that ended before the caller released it. The cause shows whether the lock is lost: after
-// [ErrClosed] no client renews the lock, but the lock stays in Redis until its lease has expired.
+// [ErrClosed] no client renews the lock, but the lock stays in Redis until its lease has expired. After [ErrHeldTooLong]
+// the lock stays in Redis until its release, or until its lease has expired.
 type Loss struct {
 	HoldInfo
-	Cause error // matches [ErrLost], or [ErrClosed] when the client was closed before the release
+	Cause error // matches [ErrLost] (and then perhaps [ErrHeldTooLong]), or [ErrClosed] when the client was closed before the release
 }
 
 // BackendChange reports that locks can no longer be acquired from Redis, or that they can again.
@@ -143,7 +146,8 @@ type Observer struct {
 	// Renewal is called for every renewal of a watchdog lease.
 	Renewal func(ctx context.Context, r Renewal)
 
-	// Loss is called once per hold that was lost, or left to its lease by [Client.Close]. The context of the hold ends
+	// Loss is called once per hold that was lost, held for longer than its [MaxHold], or left to its lease by
+	// [Client.Close]. The context of the hold ends
 	// before Loss is called, so a handler may already release the hold. HoldEnd can therefore be called before Loss, or
 	// at the same time.
 	Loss func(ctx context.Context, l Loss)

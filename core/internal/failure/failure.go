@@ -56,6 +56,7 @@ const (
 	LeaseExpired = Loss("the lease has expired")
 	Leaked       = Loss("the hold was garbage-collected")
 	NotMine      = Loss("redis has another holder, or none")
+	HeldTooLong  = Loss("it was held for longer than MaxHold") // Redis keeps the lock until the release or the end of the lease
 )
 
 // final means that Redis refused a command for a reason that does not pass by itself.

@@ -17,18 +17,20 @@ import (
 //	New ── Begin ──▶ held ──┬── Release, Leave, Move ──▶ ended
 //	                        └── lost, or left by a closed client ── Release ──▶ ended
 //
-// fate records the second state, ended the last one.
+// fate records the second state, ended the last one. A hold that lasts for longer than its limit gets to the second
+// state, too, but Redis still has the lock: see [Hold.Limit].
 type Hold struct {
 	holders  []*Holder // one per key, or one per server that granted a Redlock
 	needs    int       // number of leases that the hold needs; with fewer leases the hold is lost
 	cancel   context.CancelCauseFunc
 	home     *Holdings // its Watcher is notified
 	info     Info
-	renewed  atomic.Bool     // the holders count it among the holds to renew
+	renewal  atomic.Int32    // fixed, renewed or overstayed
+	limit    *limit          // nil: the watchdog renews the lease until the hold ends
 	observed context.Context //nolint:containedctx // context for the Watcher; nil without observers
 	ended    atomic.Bool
 	leaked   atomic.Bool  // its handle was garbage-collected; it ends with its lease
-	fate     atomic.Int32 // how it ended without its caller: fateNone, fateLost or fateLeft
+	fate     atomic.Int32 // how it ended without its caller: fateNone, fateLost, fateLeft or fateTooLong
 
 	// The handle of a renewed or observed hold gets a cleanup at the first renewal, or at the loss. Until then the field
 	// unwatched keeps the handle reachable. Most holds end before that and need no cleanup.
@@ -57,17 +59,22 @@ func (i *Info) Acquired() time.Time { return i.Start.Add(i.Took) }
 
 // These are the ways in which a hold ends without its caller.
 const (
-	fateNone int32 = iota
-	fateLost       // the lease expired, or Redis no longer has the lock
-	fateLeft       // the client was closed; the key is left to its lease
+	fateNone    int32 = iota
+	fateLost          // the lease expired, or Redis no longer has the lock
+	fateLeft          // the client was closed; the key is left to its lease
+	fateTooLong       // the hold lasted for longer than its limit; the key stays until the release or the end of the lease
 )
 
-// fateOf maps the cause to fateLost or fateLeft.
+// fateOf maps the cause to fateTooLong, fateLeft or fateLost.
 func fateOf(cause error) int32 {
-	if errors.Is(cause, failure.Closed) && !errors.Is(cause, failure.Lost) {
+	switch {
+	case errors.Is(cause, failure.HeldTooLong):
+		return fateTooLong
+	case errors.Is(cause, failure.Closed) && !errors.Is(cause, failure.Lost):
 		return fateLeft
+	default:
+		return fateLost
 	}
-	return fateLost
 }
 
 // End describes the end of a hold to the Watcher.
@@ -77,6 +84,7 @@ type End struct {
 	Left      bool          // the key stays in Redis until it expires
 	Moved     bool          // another hold of the same lock has replaced this hold
 	Lost      bool
+	TooLong   bool // the hold lasted for longer than its limit
 	Err       error
 }
 
@@ -90,7 +98,9 @@ func (hs *Holdings) NewHold(holders []*Holder, needs int, info Info) *Hold {
 		h = &Hold{}
 	}
 	h.home, h.info, h.holders, h.needs = hs, info, holders, needs
-	h.renewed.Store(info.Renewed)
+	if info.Renewed {
+		h.renewal.Store(renewed)
+	}
 	return h
 }
 
@@ -99,20 +109,26 @@ func (h *Hold) Bind(observed context.Context, cancel context.CancelCauseFunc) {
 	h.observed, h.cancel = observed, cancel
 }
 
-// Begin registers the hold with its holders. If the hold is already lost, Begin cancels its context.
+// Begin registers the hold with its holders and starts the timer of its limit. If the hold is already lost, Begin cancels
+// its context.
 func (h *Hold) Begin() {
 	for _, o := range h.holders {
+		h.inherit(o.limit())
+	}
+	for _, o := range h.holders { // from now on re-entries read the limit
 		o.begin(h)
 	}
 	if cause := h.Loss(); cause != nil {
 		h.lose(cause)
+		return
 	}
+	h.startLimit()
 }
 
 // Watch makes the client notice that the handle is garbage-collected, if the hold is renewed or observed. For other holds
 // it does nothing, because their leases expire by themselves.
 func (h *Hold) Watch(handle *Handle) {
-	if h.observed == nil && !h.renewed.Load() {
+	if h.observed == nil && h.renewal.Load() != renewed {
 		return
 	}
 	h.unwatched.Store(handle)
@@ -131,7 +147,9 @@ func (h *Hold) collect() {
 	h.cleanup.Store(&cleanup)
 }
 
+// unwatch drops the reference to the handle, and stops the cleanup of the handle and the timer of the limit.
 func (h *Hold) unwatch() {
+	h.stopLimit()
 	h.unwatched.Store(nil)
 	if cleanup := h.cleanup.Load(); cleanup != nil {
 		cleanup.Stop()
@@ -144,6 +162,7 @@ func handleLeak(h *Hold) {
 	if h.ended.Load() || !h.leaked.CompareAndSwap(false, true) {
 		return
 	}
+	h.stopLimit()
 	h.stopRenewal()
 	for _, o := range h.holders {
 		o.removeUnlessLast(h)
@@ -254,6 +273,7 @@ func (h *Hold) Loss() error {
 // ended, too.
 func (h *Hold) Move() (to *Hold, moved bool) {
 	to = &Hold{home: h.home, info: h.info, holders: h.holders, needs: h.needs}
+	to.inherit(h.limit)
 	if !h.ended.CompareAndSwap(false, true) {
 		to.ended.Store(true)
 		return to, false
@@ -262,18 +282,23 @@ func (h *Hold) Move() (to *Hold, moved bool) {
 	return to, true
 }
 
-// CompleteMove puts the hold to, which Move returned, in the place of this hold. If the lock is lost, it cancels the
-// context of to.
+// CompleteMove puts the hold to, which Move returned, in the place of this hold. If the lock is lost, or if this hold
+// lasted for longer than its limit, CompleteMove cancels the context of to.
 func (h *Hold) CompleteMove(to *Hold) {
-	to.renewed.Store(h.renewed.Swap(false))
+	to.renewal.Store(h.renewal.Swap(fixed))
 	for _, o := range to.holders {
 		o.replace(h, to)
 	}
 	h.finish(End{Moved: true, Remaining: h.remainingToReport(time.Now())})
-	switch cause := to.Loss(); {
+	cause, fate := to.Loss(), h.fate.Load()
+	if to.tooLong() && (fate == fateNone || fate == fateTooLong) {
+		cause = failure.HeldTooLong
+	}
+	switch {
 	case cause == nil:
-	case h.fate.Load() != fateNone: // the loss was already reported
-		to.fate.Store(h.fate.Load())
+		to.startLimit()
+	case fate != fateNone: // the loss was already reported
+		to.fate.Store(fate)
 		to.cancel(cause)
 	default:
 		to.lose(cause)
@@ -286,16 +311,6 @@ func (h *Hold) remainingToReport(now time.Time) time.Duration {
 		return 0
 	}
 	return max(remaining(h.holders, h.needs, now), 0)
-}
-
-// stopRenewal ends the renewal of the leases for this hold. Only the first call has an effect.
-func (h *Hold) stopRenewal() {
-	if !h.renewed.CompareAndSwap(true, false) {
-		return
-	}
-	for _, o := range h.holders {
-		o.lease.StopRenewal()
-	}
 }
 
 // lose cancels the context and reports the loss. Only the first call has an effect.
@@ -321,15 +336,21 @@ func (h *Hold) loseOnRelease(err error) {
 	}
 }
 
-// finish reports the end of the hold.
-func (h *Hold) finish(e End) {
+// finish reports the end of the hold and returns the error for its caller. If the hold lasted for longer than its limit,
+// that error is [failure.HeldTooLong], unless the end failed for another reason than a loss.
+func (h *Hold) finish(e End) error {
 	fate := h.fate.Load()
 	e.Lost = fate == fateLost || errors.Is(e.Err, failure.Lost)
-	e.Left = e.Left || fate == fateLeft && !e.Lost
+	e.Left = e.Left || !e.Lost && (fate == fateLeft || errors.Is(e.Err, failure.Closed))
+	e.TooLong = fate == fateTooLong
+	if e.TooLong && (e.Err == nil || e.Lost) {
+		e.Err = failure.HeldTooLong
+	}
 	if e.Lost {
 		e.Remaining = 0
 	}
 	h.home.Watcher.Ended(h, e)
+	return e.Err
 }
 
 // Cancel cancels the context of a hold that never began.

@@ -29,8 +29,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	ctx = context.WithoutCancel(ctx)
 	err := h.endEach(func(o *Holder) error { return o.leave(ctx, d, now) })
 	h.loseOnRelease(err)
-	h.finish(End{Left: true, Remaining: left, Err: err})
-	return err
+	return h.finish(End{Left: true, Remaining: left, Err: err})
 }
 
 // endAll removes the hold from all its holders in one step, so no re-entry comes in between. It returns an error if the

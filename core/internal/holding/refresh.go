@@ -11,10 +11,14 @@ import (
 )
 
 // Refresh gives the lock a new lease of ttl in whole milliseconds, counted from now. The lease becomes shorter only if no
-// other hold has the same holder. If the watchdog renewed the lease for this hold, it does so no longer.
+// other hold has the same holder. If the watchdog renewed the lease for this hold, it does so no longer. If the hold
+// lasted for longer than its limit, Refresh sends nothing and returns [failure.HeldTooLong].
 func (h *Hold) Refresh(ctx context.Context, ttl time.Duration) error {
 	if h.ended.Load() {
 		return failure.NotHeld
+	}
+	if h.tooLong() {
+		return failure.HeldTooLong
 	}
 	errs := forEach(h.holders, func(o *Holder) error { return o.refresh(ctx, h, ttl) })
 	if failure.JoinBeyond(len(errs)-h.needs, errs) == nil {
@@ -37,6 +41,9 @@ func (o *Holder) refresh(ctx context.Context, h *Hold, ttl time.Duration) error 
 		return o.endCause() // released before this turn: the next caller may have the lock
 	}
 	h.stopRenewal()
+	if h.tooLong() {
+		return failure.HeldTooLong // the limit passed before this turn
+	}
 	if err := o.awaitRenewal(ctx, span.Passing); err != nil {
 		return failure.BecauseOf(err)
 	}

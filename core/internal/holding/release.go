@@ -18,8 +18,9 @@ import (
 )
 
 // Release cancels the context of the hold and then ends the hold in Redis. If it is the last hold of its holder, Release
-// gives the lock to a waiter of this client or frees the lock. If the hold has ended before, Release returns
-// [failure.NotHeld]. [resend.Span] lists the time limits.
+// gives the lock to a waiter of this client or frees the lock. If the hold lasted for longer than its limit, Release does
+// the same and returns [failure.HeldTooLong]. If the hold has ended before, Release returns [failure.NotHeld].
+// [resend.Span] lists the time limits.
 func (h *Hold) Release(ctx context.Context) error {
 	now := time.Now()
 	h.CheckClock(now)
@@ -35,8 +36,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	handed, err := h.release(ctx, now)
 	h.loseOnRelease(err)
-	h.finish(End{HandedOff: handed, Remaining: left, Err: err})
-	return err
+	return h.finish(End{HandedOff: handed, Remaining: left, Err: err})
 }
 
 // release removes the hold from its holders. handed reports whether a waiter of this client got the lock.
