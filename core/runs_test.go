@@ -74,6 +74,40 @@ func TestRun_EachHolderEntersByItself(t *testing.T) {
 	})
 }
 
+// Each holder of a run has its own limit, counted from its own grant. A lease that was not renewed any more, because its
+// holder had it for too long, is renewed for the next holder.
+func TestRun_MaxHold(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks := b.Locks()
+		core.LetRunsLast(locks)
+		lock := locks.Lock("k")
+		_, first := locktest.MustAcquire(t, t.Context(), lock, core.MaxHold(time.Minute))
+		second := locktest.GoAcquire(t.Context(), lock, core.MaxHold(time.Minute))
+		locktest.AwaitWaiters(t, locks, 1)
+		third := locktest.GoAcquire(t.Context(), lock)
+		locktest.Pass(55 * time.Second)
+		locktest.MustRelease(t, first)
+
+		o := locktest.Got(t, second)
+		locktest.Pass(59 * time.Second)
+		locktest.WantAlive(t, o.Ctx)
+		locktest.Pass(time.Second)
+		locktest.WantEnded(t, o.Ctx, core.ErrHeldTooLong)
+		locktest.WantErr(t, o.Hold.Release(t.Context()), core.ErrHeldTooLong)
+
+		last := locktest.Got(t, third)
+		for _, h := range []*core.Hold{o.Hold, last.Hold} {
+			locktest.WantSame(t, "field of a lock that is passed on", h.Field(), first.Field())
+		}
+		locktest.Pass(10 * time.Minute)
+		locktest.WantAlive(t, last.Ctx)
+		b.WantCount(last.Hold, "1")
+		locktest.MustRelease(t, last.Hold)
+		b.WantGone("k")
+	})
+}
+
 // A fixed lease in a run is neither shorter nor longer than requested. A longer lease in Redis ends the run.
 func TestRun_OfFixedLeases(t *testing.T) {
 	t.Parallel()

@@ -25,9 +25,9 @@ type Hold struct {
 	cancel   context.CancelCauseFunc
 	home     *Holdings // its Watcher is notified
 	info     Info
-	renewal  atomic.Int32    // fixed, renewed or overstayed
 	limit    *limit          // nil: the watchdog renews the lease until the hold ends
 	observed context.Context //nolint:containedctx // context for the Watcher; nil without observers
+	renewal  atomic.Int32    // fixed, renewed or overstayed
 	ended    atomic.Bool
 	leaked   atomic.Bool  // its handle was garbage-collected; it ends with its lease
 	fate     atomic.Int32 // how it ended without its caller: fateNone, fateLost, fateLeft or fateTooLong
@@ -162,7 +162,7 @@ func handleLeak(h *Hold) {
 	if h.ended.Load() || !h.leaked.CompareAndSwap(false, true) {
 		return
 	}
-	h.stopLimit()
+	h.dropLimit()
 	h.stopRenewal()
 	for _, o := range h.holders {
 		o.removeUnlessLast(h)

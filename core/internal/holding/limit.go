@@ -1,6 +1,7 @@
 package holding
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/failure"
@@ -19,7 +20,8 @@ const (
 // limit is the time at which a hold ends if the watchdog still renews its leases.
 type limit struct {
 	at    time.Time
-	timer *time.Timer // nil before startLimit
+	timer *time.Timer          // nil before startLimit
+	hold  atomic.Pointer[Hold] // the hold that the timer ends; nil after a leak, so that the timer does not keep the hold in memory
 }
 
 // Limit ends the hold when d has passed since its acquisition, unless the leases are fixed by then. The context of the
@@ -38,13 +40,30 @@ func (h *Hold) inherit(from *limit) {
 // startLimit starts the timer of a hold that is renewed. If the limit has already passed, the timer fires at once.
 func (h *Hold) startLimit() {
 	if h.limit != nil && h.renewal.Load() == renewed {
-		h.limit.timer = time.AfterFunc(time.Until(h.limit.at), h.overstay)
+		h.limit.hold.Store(h)
+		h.limit.timer = time.AfterFunc(time.Until(h.limit.at), h.limit.pass)
 	}
 }
 
+// stopLimit stops the timer of the limit.
 func (h *Hold) stopLimit() {
 	if h.limit != nil && h.limit.timer != nil {
 		h.limit.timer.Stop()
+	}
+}
+
+// dropLimit makes the timer of the limit end nothing. It does not stop the timer, because a cleanup runs outside of the
+// bubble of package synctest to which the timer may belong.
+func (h *Hold) dropLimit() {
+	if h.limit != nil {
+		h.limit.hold.Store(nil)
+	}
+}
+
+// pass ends the hold when the limit has passed.
+func (l *limit) pass() {
+	if h := l.hold.Load(); h != nil {
+		h.overstay()
 	}
 }
 

@@ -181,6 +181,10 @@ func TestAcquire_BadInputSendsNothing(t *testing.T) {
 			"lease negative":   core.LeaseTime(-time.Second),
 			"lease under 1ms":  core.LeaseTime(time.Microsecond),
 			"lease huge":       core.LeaseTime(1<<63 - 1),
+			"limit zero":       core.MaxHold(0),
+			"limit negative":   core.MaxHold(-time.Second),
+			"limit under 1ms":  core.MaxHold(time.Microsecond),
+			"limit huge":       core.MaxHold(core.MaxDuration + 1),
 			"waiters negative": core.MaxWaiters(-1),
 		} {
 			_, hold, err := locks.Lock("k").Acquire(t.Context(), opt)

@@ -120,6 +120,7 @@ func TestAcquire_EachKind_InvalidTimes(t *testing.T) {
 		for _, opt := range []core.AcquireOption{
 			core.LeaseTime(-1), core.LeaseTime(time.Microsecond), core.LeaseTime(math.MaxInt64),
 			core.WaitTime(-1), core.WaitTime(time.Microsecond), core.WaitTime(math.MaxInt64),
+			core.MaxHold(-1), core.MaxHold(time.Microsecond), core.MaxHold(math.MaxInt64),
 		} {
 			_, _, err := w.Mine.Acquire(t.Context(), opt)
 			locktest.WantOnly(t, err, core.ErrInvalid, core.ErrNotAcquired, core.ErrUnavailable)

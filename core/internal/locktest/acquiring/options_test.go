@@ -26,6 +26,7 @@ func TestTimes_ErrorAsksForAMissingUnit(t *testing.T) {
 		for what, try := range map[string]func(d time.Duration) error{
 			"WaitTime":           func(d time.Duration) error { return acquire(core.WaitTime(d)) },
 			"LeaseTime":          func(d time.Duration) error { return acquire(core.LeaseTime(d)) },
+			"MaxHold":            func(d time.Duration) error { return acquire(core.MaxHold(d)) },
 			"Refresh":            func(d time.Duration) error { return hold.Refresh(t.Context(), d) },
 			"Leave":              func(d time.Duration) error { return hold.Leave(t.Context(), d) },
 			"WithWatchdog":       func(d time.Duration) error { return configure(core.WithWatchdog(d)) },
@@ -49,5 +50,36 @@ func TestTimes_ErrorAsksForAMissingUnit(t *testing.T) {
 			}
 		}
 		locktest.MustRelease(t, hold)
+	})
+}
+
+// A fixed lease ends by itself, and a number without holders is not held: neither has a limit.
+func TestMaxHold_Invalid(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, sent := b.Counted()
+		limit, lease := core.MaxHold(time.Minute), core.LeaseTime(10*time.Second)
+		acquire := func(l core.Lock, opts ...core.AcquireOption) error {
+			_, _, err := l.Acquire(t.Context(), opts...)
+			return err
+		}
+		both := "MaxHold(1m0s) with LeaseTime(10s): a fixed lease ends by itself: want one of them"
+		for name, tt := range map[string]struct {
+			err  error
+			want string
+		}{
+			"limit, lease": {acquire(locks.Lock("k"), limit, lease), both},
+			"lease, limit": {acquire(locks.Lock("k"), lease, limit), both},
+			"Redlock":      {acquire(core.Redlock("k", locks), limit, lease), both},
+			"Refusal":      {locks.ForAdapters().Refusal(t.Context(), limit, lease), both},
+			"semaphore":    {locks.PlainSemaphore("k").Acquire(t.Context(), 1, limit), "MaxHold for a plain semaphore: nothing is held"},
+			"latch":        {locks.CountDownLatch("k").Await(t.Context(), limit), "MaxHold for a latch: nothing is held"},
+		} {
+			locktest.WantErr(t, tt.err, core.ErrInvalid)
+			if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+				t.Errorf("%s: got %v, want %q", name, tt.err, tt.want)
+			}
+		}
+		locktest.WantSame(t, "scripts", sent.Hits(), 0)
 	})
 }
