@@ -113,6 +113,8 @@ func (c *compiler) addOptions(rule *compiledRule) {
 	if !rule.watchdog() {
 		rule.rehearsal = append(rule.rehearsal, core.LeaseTime(r.LeaseTime))
 		rule.options = append(rule.options, core.LeaseTime(r.LeaseTime))
+	} else if r.MaxHold > 0 {
+		rule.options = append(rule.options, core.MaxHold(r.MaxHold))
 	}
 	if r.WaitTime != ruleset.WaitForever {
 		rule.options = append(rule.options, core.WaitTime(rule.wait))

@@ -18,7 +18,7 @@ const (
 func parseDuration(layer ruleset.Layer, field, text string) (time.Duration, error) {
 	d := ruleset.Declared{Source: ruleset.Source{Layer: layer}}
 	err := d.Set(field, text)
-	return map[string]time.Duration{"wait_time": d.Rule.WaitTime, "lease_time": d.Rule.LeaseTime, "debounce": d.Rule.Debounce}[field], err
+	return map[string]time.Duration{"wait_time": d.Rule.WaitTime, "lease_time": d.Rule.LeaseTime, "max_hold": d.Rule.MaxHold, "debounce": d.Rule.Debounce}[field], err
 }
 
 func TestDeclared_Set_Times(t *testing.T) {
@@ -38,7 +38,7 @@ func TestDeclared_Set_Times(t *testing.T) {
 		"forever":  ruleset.WaitForever,
 		"watchdog": ruleset.Watchdog,
 	} {
-		for _, field := range []string{"wait_time", "lease_time", "debounce"} {
+		for _, field := range []string{"wait_time", "lease_time", "max_hold", "debounce"} {
 			for _, layer := range []ruleset.Layer{inYAML, inProto} {
 				if got, err := parseDuration(layer, field, text); err != nil || got != want {
 					t.Errorf("%s: %s: got %v, %v, want %v", field, text, got, err, want)
@@ -113,6 +113,11 @@ func TestDeclared_Set_WrongTimes(t *testing.T) {
 			"watchdgo": `"watchdgo" is not a time: write watchdog`,
 			"30000":    `30000 has no unit: write 30000ms or 30000s`,
 		},
+		"max_hold": {
+			"0":         `0 has no meaning here: write a time such as 1m`,
+			"unlimited": `"unlimited" is not a time: write a time such as 1m`,
+			"60":        `60 has no unit: write 60s`,
+		},
 		"debounce": {
 			"0":     `0 has no meaning here: write a time such as 5s`,
 			"-1":    `"-1" is not a time: write a time such as 5s`,
@@ -171,10 +176,11 @@ func FuzzDeclared_Set_Times(f *testing.F) {
 	for _, text := range []string{"10s", "1h30m", "10", "3000", "1 hour", "PT5M", "1:30", "none", "0", "-1", "5S", "2 weeks and 1 day", "..s", "9e9h", "1.5.5s", "p", "1µs", "١s"} {
 		f.Add("wait_time", text)
 		f.Add("lease_time", text)
+		f.Add("max_hold", text)
 		f.Add("debounce", text)
 	}
 	f.Fuzz(func(t *testing.T, field, text string) {
-		if field != "wait_time" && field != "lease_time" && field != "debounce" {
+		if field != "wait_time" && field != "lease_time" && field != "max_hold" && field != "debounce" {
 			return
 		}
 		d, err := parseDuration(inYAML, field, text)

@@ -21,6 +21,7 @@ var ruleFields = []*field[Rule]{ //nolint:gochecknoglobals // a table that is on
 	column("kind", kindType, func(r *Rule) *Kind { return &r.Kind }),
 	column("wait_time", waitType, func(r *Rule) *time.Duration { return &r.WaitTime }),
 	column("lease_time", leaseType, func(r *Rule) *time.Duration { return &r.LeaseTime }),
+	column("max_hold", timeType{example: time.Minute}, func(r *Rule) *time.Duration { return &r.MaxHold }),
 	column("on_busy", strategyType, func(r *Rule) *failpolicy.Strategy { return &r.OnBusy }),
 	column("on_backend", strategyType, func(r *Rule) *failpolicy.Strategy { return &r.OnBackend }),
 	column("on_key", strategyType, func(r *Rule) *failpolicy.Strategy { return &r.OnKey }),

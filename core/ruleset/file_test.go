@@ -15,6 +15,7 @@ func TestLoad_ForeignFieldNames(t *testing.T) {
 	for field, names := range map[string][]string{
 		"wait_time":   {"waitTime", "wait-time", "WaitTime", "waitTimeout", "timeout", "acquireTimeout", "wait_tme"},
 		"lease_time":  {"leaseTime", "ttl", "TTL", "expire", "expiry", "lockTimeout", "lease"},
+		"max_hold":    {"maxHold", "max-hold", "holdTime", "maxLease", "max_hld"},
 		"on_busy":     {"onBusy", "failStrategy", "strategy", "lockTimeoutStrategy", "onbussy"},
 		"on_backend":  {"onBackend", "onBackendDown"},
 		"on_lost":     {"onLost", "releaseTimeoutStrategy", "onLoss"},

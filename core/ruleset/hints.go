@@ -7,6 +7,7 @@ import "github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 var fieldWords = map[string]string{ //nolint:gochecknoglobals // a table that is only read
 	"wait": "wait_time", "timeout": "wait_time", "waittimeout": "wait_time", "acquiretimeout": "wait_time",
 	"lease": "lease_time", "ttl": "lease_time", "expire": "lease_time", "expiry": "lease_time", "expiration": "lease_time", "locktimeout": "lease_time",
+	"holdtime": "max_hold", "maxlease": "max_hold",
 	"strategy": "on_busy", "failstrategy": "on_busy", "locktimeoutstrategy": "on_busy", "releasetimeoutstrategy": "on_lost",
 	"fallbackmethod": "fallback", "customlocktimeoutstrategy": "fallback",
 	"lockkey": "key", "lockname": "key", "lockkeys": "keys", "locktype": "kind", "type": "kind", "condition": "when", "keyprefix": "prefix",

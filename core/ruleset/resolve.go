@@ -118,6 +118,7 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 	c.check(r.requireEndpoint)
 	r.problems = append(r.problems, c.problems...)
 	applyDebounce(rule)
+	applyLease(rule)
 	r.applySettings(rule)
 	return rule
 }

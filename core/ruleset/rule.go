@@ -81,6 +81,12 @@ type Rule struct {
 	// it until the handler returns. Default: [Watchdog].
 	LeaseTime time.Duration
 
+	// MaxHold is the longest time for which the watchdog renews the lock, from its acquisition: 1ms to
+	// 87600h (10 years). After that the lock counts as lost: see [Rule.OnLost]. It is free when the
+	// handler has returned, at the latest one lease of the watchdog (30 s) later. A fixed
+	// [Rule.LeaseTime] has no limit. Default: no limit.
+	MaxHold time.Duration
+
 	// OnBusy answers a call that could not take the lock within WaitTime, and a call inside a debounce
 	// window. To run a job in one instance only, set it to [failpolicy.Skip] and WaitTime to [NoWait].
 	// The default of this field and of the next three is [failpolicy.Error].

@@ -313,6 +313,11 @@ func conditions() []object {
 			})},
 		},
 		{
+			{"$comment", "A fixed lease ends by itself."},
+			{"if", object{{"properties", object{{"lease_time", object{{"not", object{{"const", "watchdog"}}}}}}}, {"required", []string{"lease_time"}}}},
+			{"then", properties(object{{"max_hold", false}})},
+		},
+		{
 			{"$comment", "A rule under which no call waits has no waiters and no overload."},
 			{"if", object{{"anyOf", []object{needs("debounce"), is("wait_time", "none")}}}},
 			{"then", properties(object{{"max_waiters", object{{"maximum", 0}}}, {"on_overload", object{{"const", "error"}}}})},

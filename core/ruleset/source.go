@@ -135,6 +135,11 @@ func (s Source) spell(word string) string {
 
 // example spells a field with a value.
 func (s Source) example(field, value string) string {
+	for d, word := range sentinels {
+		if word.field == field && word.word == value {
+			value = s.duration(d)
+		}
+	}
 	if !s.inFile() {
 		field = goName(field)
 	}

@@ -54,6 +54,9 @@ var clashes = []clash{ //nolint:gochecknoglobals // a table that is only read
 	{"lease_time", []string{"debounce"}, false, func(r *Resolved) bool {
 		return r.Debounce > 0 && r.LeaseTime != Watchdog
 	}, "the watchdog holds the lock of a debounced handler, and the window begins after it: remove <lease_time>", ""},
+	{"max_hold", []string{"lease_time"}, false, func(r *Resolved) bool {
+		return r.MaxHold > 0 && r.LeaseTime != Watchdog && r.Debounce <= 0
+	}, "a fixed lease ends by itself: remove <max_hold>, or write <lease_time: watchdog>", ""},
 	{"on_busy", []string{"debounce"}, true, func(r *Resolved) bool {
 		return r.Debounce > 0 && r.OnBusy == failpolicy.Proceed && layerOf(r, "on_busy") >= layerOf(r, "debounce")
 	}, "proceeding inside the window undoes <debounce>: write another strategy", ", or remove one"},
@@ -201,4 +204,13 @@ func applyDebounce(r *Resolved) {
 		r.sources["lease_time"] = r.Source("debounce")
 	}
 	r.WaitTime, r.LeaseTime = NoWait, Watchdog
+}
+
+// applyLease removes the limit of a rule with a fixed lease. It removes only a limit of a lower layer, because
+// checkTogether reports a limit of the same layer.
+func applyLease(r *Resolved) {
+	if r.LeaseTime != Watchdog && r.MaxHold != 0 {
+		r.MaxHold = 0
+		delete(r.sources, "max_hold")
+	}
 }

@@ -27,10 +27,12 @@ func TestLoad_UselessInLowerLayer(t *testing.T) {
 		"on_overload of a debounce":  {"profile: quiet", ruleset.Rule{OnOverload: failpolicy.Skip}},
 		"wait_time":                  {"debounce: 5s", ruleset.Rule{WaitTime: second}},
 		"lease_time":                 {"debounce: 5s", ruleset.Rule{LeaseTime: second}},
+		"max_hold":                   {"lease_time: 5s", ruleset.Rule{MaxHold: second}},
+		"max_hold, of a profile":     {"profile: fixed", ruleset.Rule{MaxHold: second}},
 		"on_busy":                    {"debounce: 5s", ruleset.Rule{OnBusy: failpolicy.Proceed}},
 		"waits, of a profile":        {"profile: quiet", ruleset.Rule{WaitTime: second, LeaseTime: second, OnBusy: failpolicy.Proceed}},
 	} {
-		text := "profiles:\n  plain: {wait_time: 1s}\n  queue: {on_busy: fallback}\n  quiet: {debounce: 5s}\nrules:\n- http: POST /a\n  " + c.entry + "\n"
+		text := "profiles:\n  plain: {wait_time: 1s}\n  queue: {on_busy: fallback}\n  quiet: {debounce: 5s}\n  fixed: {lease_time: 5s}\nrules:\n- http: POST /a\n  " + c.entry + "\n"
 		r, err := overCode(t, text, c.lower)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -76,6 +78,8 @@ func TestLoad_ConflictInHigherLayer(t *testing.T) {
 		{"wait_time: 5s", ruleset.Rule{Debounce: time.Second}, "6:14: rule of http POST /a: wait_time: a debounced call never waits: remove wait_time" + debounced},
 		{"lease_time: 5s", ruleset.Rule{Debounce: time.Second}, "6:15: rule of http POST /a: lease_time: the watchdog holds the lock of a debounced handler, and the window begins after it: remove lease_time" + debounced},
 		{"on_busy: proceed", ruleset.Rule{Debounce: time.Second}, "6:12: rule of http POST /a: on_busy: proceeding inside the window undoes debounce: write another strategy" + debounced},
+		{"max_hold: 5s", ruleset.Rule{LeaseTime: time.Second}, "6:13: rule of http POST /a: max_hold: a fixed lease ends by itself: remove max_hold, or write lease_time: watchdog (lease_time comes from the program)"},
+		{"max_hold: 5s", ruleset.Rule{Profile: "quick"}, "6:13: rule of http POST /a: max_hold: a fixed lease ends by itself: remove max_hold, or write lease_time: watchdog (lease_time comes from the program)"},
 		{"max_waiters: 5", ruleset.Rule{Debounce: time.Second}, "6:16: rule of http POST /a: max_waiters: no call waits under this rule: remove it" + debounced},
 		{"max_waiters: 5", ruleset.Rule{WaitTime: ruleset.NoWait}, "6:16: rule of http POST /a: max_waiters: no call waits under this rule: remove it (wait_time comes from the program)"},
 		{"on_overload: skip", ruleset.Rule{WaitTime: ruleset.NoWait}, "6:16: rule of http POST /a: on_overload: no call waits under this rule, so it never has an overload: remove it (wait_time comes from the program)"},

@@ -299,6 +299,7 @@ type Lock struct {
 	xxx_hidden_Kind        Kind                   `protobuf:"varint,4,opt,name=kind,proto3,enum=interlock.v1.Kind,oneof"`
 	xxx_hidden_WaitTime    *string                `protobuf:"bytes,5,opt,name=wait_time,json=waitTime,proto3,oneof"`
 	xxx_hidden_LeaseTime   *string                `protobuf:"bytes,6,opt,name=lease_time,json=leaseTime,proto3,oneof"`
+	xxx_hidden_MaxHold     *string                `protobuf:"bytes,27,opt,name=max_hold,json=maxHold,proto3,oneof"`
 	xxx_hidden_OnBusy      Strategy               `protobuf:"varint,7,opt,name=on_busy,json=onBusy,proto3,enum=interlock.v1.Strategy,oneof"`
 	xxx_hidden_OnBackend   Strategy               `protobuf:"varint,8,opt,name=on_backend,json=onBackend,proto3,enum=interlock.v1.Strategy,oneof"`
 	xxx_hidden_OnKey       Strategy               `protobuf:"varint,9,opt,name=on_key,json=onKey,proto3,enum=interlock.v1.Strategy,oneof"`
@@ -406,9 +407,19 @@ func (x *Lock) GetLeaseTime() string {
 	return ""
 }
 
+func (x *Lock) GetMaxHold() string {
+	if x != nil {
+		if x.xxx_hidden_MaxHold != nil {
+			return *x.xxx_hidden_MaxHold
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Lock) GetOnBusy() Strategy {
 	if x != nil {
-		if protoimpl.X.Present(&(x.XXX_presence[0]), 6) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 7) {
 			return x.xxx_hidden_OnBusy
 		}
 	}
@@ -417,7 +428,7 @@ func (x *Lock) GetOnBusy() Strategy {
 
 func (x *Lock) GetOnBackend() Strategy {
 	if x != nil {
-		if protoimpl.X.Present(&(x.XXX_presence[0]), 7) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 8) {
 			return x.xxx_hidden_OnBackend
 		}
 	}
@@ -426,7 +437,7 @@ func (x *Lock) GetOnBackend() Strategy {
 
 func (x *Lock) GetOnKey() Strategy {
 	if x != nil {
-		if protoimpl.X.Present(&(x.XXX_presence[0]), 8) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 9) {
 			return x.xxx_hidden_OnKey
 		}
 	}
@@ -435,7 +446,7 @@ func (x *Lock) GetOnKey() Strategy {
 
 func (x *Lock) GetOnOverload() Strategy {
 	if x != nil {
-		if protoimpl.X.Present(&(x.XXX_presence[0]), 9) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 10) {
 			return x.xxx_hidden_OnOverload
 		}
 	}
@@ -444,7 +455,7 @@ func (x *Lock) GetOnOverload() Strategy {
 
 func (x *Lock) GetOnLost() OnLost {
 	if x != nil {
-		if protoimpl.X.Present(&(x.XXX_presence[0]), 10) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 11) {
 			return x.xxx_hidden_OnLost
 		}
 	}
@@ -541,7 +552,7 @@ func (x *Lock) GetPrefix() string {
 
 func (x *Lock) GetKeyFormat() KeyFormat {
 	if x != nil {
-		if protoimpl.X.Present(&(x.XXX_presence[0]), 21) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 22) {
 			return x.xxx_hidden_KeyFormat
 		}
 	}
@@ -581,12 +592,12 @@ func (x *Lock) GetNone() bool {
 
 func (x *Lock) SetName(v string) {
 	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 27)
 }
 
 func (x *Lock) SetKey(v string) {
 	x.xxx_hidden_Key = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 27)
 }
 
 func (x *Lock) SetKeys(v []string) {
@@ -595,72 +606,77 @@ func (x *Lock) SetKeys(v []string) {
 
 func (x *Lock) SetKind(v Kind) {
 	x.xxx_hidden_Kind = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 27)
 }
 
 func (x *Lock) SetWaitTime(v string) {
 	x.xxx_hidden_WaitTime = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 27)
 }
 
 func (x *Lock) SetLeaseTime(v string) {
 	x.xxx_hidden_LeaseTime = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 27)
+}
+
+func (x *Lock) SetMaxHold(v string) {
+	x.xxx_hidden_MaxHold = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 27)
 }
 
 func (x *Lock) SetOnBusy(v Strategy) {
 	x.xxx_hidden_OnBusy = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 27)
 }
 
 func (x *Lock) SetOnBackend(v Strategy) {
 	x.xxx_hidden_OnBackend = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 27)
 }
 
 func (x *Lock) SetOnKey(v Strategy) {
 	x.xxx_hidden_OnKey = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 27)
 }
 
 func (x *Lock) SetOnOverload(v Strategy) {
 	x.xxx_hidden_OnOverload = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 27)
 }
 
 func (x *Lock) SetOnLost(v OnLost) {
 	x.xxx_hidden_OnLost = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 27)
 }
 
 func (x *Lock) SetFallback(v string) {
 	x.xxx_hidden_Fallback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 27)
 }
 
 func (x *Lock) SetWhen(v string) {
 	x.xxx_hidden_When = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 27)
 }
 
 func (x *Lock) SetDebounce(v string) {
 	x.xxx_hidden_Debounce = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 27)
 }
 
 func (x *Lock) SetMaxWaiters(v int32) {
 	x.xxx_hidden_MaxWaiters = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 27)
 }
 
 func (x *Lock) SetPermits(v int32) {
 	x.xxx_hidden_Permits = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 27)
 }
 
 func (x *Lock) SetToken(v bool) {
 	x.xxx_hidden_Token = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 27)
 }
 
 func (x *Lock) SetStatus(v *Statuses) {
@@ -669,42 +685,42 @@ func (x *Lock) SetStatus(v *Statuses) {
 
 func (x *Lock) SetResponse(v string) {
 	x.xxx_hidden_Response = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 27)
 }
 
 func (x *Lock) SetMessage(v string) {
 	x.xxx_hidden_Message = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 27)
 }
 
 func (x *Lock) SetPrefix(v string) {
 	x.xxx_hidden_Prefix = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 27)
 }
 
 func (x *Lock) SetKeyFormat(v KeyFormat) {
 	x.xxx_hidden_KeyFormat = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 27)
 }
 
 func (x *Lock) SetProfile(v string) {
 	x.xxx_hidden_Profile = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 27)
 }
 
 func (x *Lock) SetDisabled(v bool) {
 	x.xxx_hidden_Disabled = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 24, 27)
 }
 
 func (x *Lock) SetDryRun(v bool) {
 	x.xxx_hidden_DryRun = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 24, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 25, 27)
 }
 
 func (x *Lock) SetNone(v bool) {
 	x.xxx_hidden_None = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 25, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 26, 27)
 }
 
 func (x *Lock) HasName() bool {
@@ -742,81 +758,88 @@ func (x *Lock) HasLeaseTime() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
-func (x *Lock) HasOnBusy() bool {
+func (x *Lock) HasMaxHold() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
-func (x *Lock) HasOnBackend() bool {
+func (x *Lock) HasOnBusy() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
-func (x *Lock) HasOnKey() bool {
+func (x *Lock) HasOnBackend() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
-func (x *Lock) HasOnOverload() bool {
+func (x *Lock) HasOnKey() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
 }
 
-func (x *Lock) HasOnLost() bool {
+func (x *Lock) HasOnOverload() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
 }
 
-func (x *Lock) HasFallback() bool {
+func (x *Lock) HasOnLost() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 11)
 }
 
-func (x *Lock) HasWhen() bool {
+func (x *Lock) HasFallback() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 12)
 }
 
-func (x *Lock) HasDebounce() bool {
+func (x *Lock) HasWhen() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 13)
 }
 
-func (x *Lock) HasMaxWaiters() bool {
+func (x *Lock) HasDebounce() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 14)
 }
 
-func (x *Lock) HasPermits() bool {
+func (x *Lock) HasMaxWaiters() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 15)
 }
 
-func (x *Lock) HasToken() bool {
+func (x *Lock) HasPermits() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
+}
+
+func (x *Lock) HasToken() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 17)
 }
 
 func (x *Lock) HasStatus() bool {
@@ -830,56 +853,56 @@ func (x *Lock) HasResponse() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
 }
 
 func (x *Lock) HasMessage() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 20)
 }
 
 func (x *Lock) HasPrefix() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 20)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 21)
 }
 
 func (x *Lock) HasKeyFormat() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 21)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 22)
 }
 
 func (x *Lock) HasProfile() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 22)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
 }
 
 func (x *Lock) HasDisabled() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 24)
 }
 
 func (x *Lock) HasDryRun() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 24)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 25)
 }
 
 func (x *Lock) HasNone() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 25)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 26)
 }
 
 func (x *Lock) ClearName() {
@@ -907,58 +930,63 @@ func (x *Lock) ClearLeaseTime() {
 	x.xxx_hidden_LeaseTime = nil
 }
 
-func (x *Lock) ClearOnBusy() {
+func (x *Lock) ClearMaxHold() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_MaxHold = nil
+}
+
+func (x *Lock) ClearOnBusy() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
 	x.xxx_hidden_OnBusy = Strategy_STRATEGY_UNSPECIFIED
 }
 
 func (x *Lock) ClearOnBackend() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
 	x.xxx_hidden_OnBackend = Strategy_STRATEGY_UNSPECIFIED
 }
 
 func (x *Lock) ClearOnKey() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
 	x.xxx_hidden_OnKey = Strategy_STRATEGY_UNSPECIFIED
 }
 
 func (x *Lock) ClearOnOverload() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 10)
 	x.xxx_hidden_OnOverload = Strategy_STRATEGY_UNSPECIFIED
 }
 
 func (x *Lock) ClearOnLost() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 10)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 11)
 	x.xxx_hidden_OnLost = OnLost_ON_LOST_UNSPECIFIED
 }
 
 func (x *Lock) ClearFallback() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 11)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 12)
 	x.xxx_hidden_Fallback = nil
 }
 
 func (x *Lock) ClearWhen() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 12)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 13)
 	x.xxx_hidden_When = nil
 }
 
 func (x *Lock) ClearDebounce() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 13)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 14)
 	x.xxx_hidden_Debounce = nil
 }
 
 func (x *Lock) ClearMaxWaiters() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 14)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 15)
 	x.xxx_hidden_MaxWaiters = 0
 }
 
 func (x *Lock) ClearPermits() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 15)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
 	x.xxx_hidden_Permits = 0
 }
 
 func (x *Lock) ClearToken() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 17)
 	x.xxx_hidden_Token = false
 }
 
@@ -967,42 +995,42 @@ func (x *Lock) ClearStatus() {
 }
 
 func (x *Lock) ClearResponse() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 18)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 19)
 	x.xxx_hidden_Response = nil
 }
 
 func (x *Lock) ClearMessage() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 19)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 20)
 	x.xxx_hidden_Message = nil
 }
 
 func (x *Lock) ClearPrefix() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 20)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 21)
 	x.xxx_hidden_Prefix = nil
 }
 
 func (x *Lock) ClearKeyFormat() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 21)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 22)
 	x.xxx_hidden_KeyFormat = KeyFormat_KEY_FORMAT_UNSPECIFIED
 }
 
 func (x *Lock) ClearProfile() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 22)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
 	x.xxx_hidden_Profile = nil
 }
 
 func (x *Lock) ClearDisabled() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 24)
 	x.xxx_hidden_Disabled = false
 }
 
 func (x *Lock) ClearDryRun() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 24)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 25)
 	x.xxx_hidden_DryRun = false
 }
 
 func (x *Lock) ClearNone() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 25)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 26)
 	x.xxx_hidden_None = false
 }
 
@@ -1034,6 +1062,11 @@ type Lock_builder struct {
 	// as the method runs. If the lease ends before the method, the lock is lost: see
 	// on_lost. Default: "watchdog".
 	LeaseTime *string
+	// How long the watchdog renews the lock at most, counted from its acquisition: "1ms" to
+	// ten years. After that the lock counts as lost: see on_lost. It is free when the
+	// method has returned, at the latest one lease of the watchdog (30 s) later. Not with a
+	// fixed lease_time. Default: no limit.
+	MaxHold *string
 	// What happens when another call holds the lock for the whole wait time, or when
 	// the call comes inside a debounce window. Default: STRATEGY_ERROR, which answers
 	// ABORTED, or RESOURCE_EXHAUSTED inside a window and for a KIND_SEMAPHORE.
@@ -1107,101 +1140,105 @@ func (b0 Lock_builder) Build() *Lock {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 27)
 		x.xxx_hidden_Name = b.Name
 	}
 	if b.Key != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 27)
 		x.xxx_hidden_Key = b.Key
 	}
 	x.xxx_hidden_Keys = b.Keys
 	if b.Kind != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 27)
 		x.xxx_hidden_Kind = *b.Kind
 	}
 	if b.WaitTime != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 27)
 		x.xxx_hidden_WaitTime = b.WaitTime
 	}
 	if b.LeaseTime != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 27)
 		x.xxx_hidden_LeaseTime = b.LeaseTime
 	}
+	if b.MaxHold != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 27)
+		x.xxx_hidden_MaxHold = b.MaxHold
+	}
 	if b.OnBusy != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 27)
 		x.xxx_hidden_OnBusy = *b.OnBusy
 	}
 	if b.OnBackend != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 27)
 		x.xxx_hidden_OnBackend = *b.OnBackend
 	}
 	if b.OnKey != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 27)
 		x.xxx_hidden_OnKey = *b.OnKey
 	}
 	if b.OnOverload != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 27)
 		x.xxx_hidden_OnOverload = *b.OnOverload
 	}
 	if b.OnLost != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 27)
 		x.xxx_hidden_OnLost = *b.OnLost
 	}
 	if b.Fallback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 27)
 		x.xxx_hidden_Fallback = b.Fallback
 	}
 	if b.When != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 27)
 		x.xxx_hidden_When = b.When
 	}
 	if b.Debounce != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 27)
 		x.xxx_hidden_Debounce = b.Debounce
 	}
 	if b.MaxWaiters != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 27)
 		x.xxx_hidden_MaxWaiters = *b.MaxWaiters
 	}
 	if b.Permits != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 27)
 		x.xxx_hidden_Permits = *b.Permits
 	}
 	if b.Token != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 27)
 		x.xxx_hidden_Token = *b.Token
 	}
 	x.xxx_hidden_Status = b.Status
 	if b.Response != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 27)
 		x.xxx_hidden_Response = b.Response
 	}
 	if b.Message != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 27)
 		x.xxx_hidden_Message = b.Message
 	}
 	if b.Prefix != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 27)
 		x.xxx_hidden_Prefix = b.Prefix
 	}
 	if b.KeyFormat != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 27)
 		x.xxx_hidden_KeyFormat = *b.KeyFormat
 	}
 	if b.Profile != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 27)
 		x.xxx_hidden_Profile = b.Profile
 	}
 	if b.Disabled != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 24, 27)
 		x.xxx_hidden_Disabled = *b.Disabled
 	}
 	if b.DryRun != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 24, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 25, 27)
 		x.xxx_hidden_DryRun = *b.DryRun
 	}
 	if b.None != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 25, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 26, 27)
 		x.xxx_hidden_None = *b.None
 	}
 	return m0
@@ -1577,7 +1614,7 @@ var File_interlock_v1_lock_proto protoreflect.FileDescriptor
 
 const file_interlock_v1_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x17interlock/v1/lock.proto\x12\finterlock.v1\x1a google/protobuf/descriptor.proto\"\x84\n" +
+	"\x17interlock/v1/lock.proto\x12\finterlock.v1\x1a google/protobuf/descriptor.proto\"\xb1\n" +
 	"\n" +
 	"\x04Lock\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x12\x15\n" +
@@ -1586,39 +1623,41 @@ const file_interlock_v1_lock_proto_rawDesc = "" +
 	"\x04kind\x18\x04 \x01(\x0e2\x12.interlock.v1.KindH\x02R\x04kind\x88\x01\x01\x12 \n" +
 	"\twait_time\x18\x05 \x01(\tH\x03R\bwaitTime\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"lease_time\x18\x06 \x01(\tH\x04R\tleaseTime\x88\x01\x01\x124\n" +
-	"\aon_busy\x18\a \x01(\x0e2\x16.interlock.v1.StrategyH\x05R\x06onBusy\x88\x01\x01\x12:\n" +
+	"lease_time\x18\x06 \x01(\tH\x04R\tleaseTime\x88\x01\x01\x12\x1e\n" +
+	"\bmax_hold\x18\x1b \x01(\tH\x05R\amaxHold\x88\x01\x01\x124\n" +
+	"\aon_busy\x18\a \x01(\x0e2\x16.interlock.v1.StrategyH\x06R\x06onBusy\x88\x01\x01\x12:\n" +
 	"\n" +
-	"on_backend\x18\b \x01(\x0e2\x16.interlock.v1.StrategyH\x06R\tonBackend\x88\x01\x01\x122\n" +
-	"\x06on_key\x18\t \x01(\x0e2\x16.interlock.v1.StrategyH\aR\x05onKey\x88\x01\x01\x12<\n" +
+	"on_backend\x18\b \x01(\x0e2\x16.interlock.v1.StrategyH\aR\tonBackend\x88\x01\x01\x122\n" +
+	"\x06on_key\x18\t \x01(\x0e2\x16.interlock.v1.StrategyH\bR\x05onKey\x88\x01\x01\x12<\n" +
 	"\von_overload\x18\n" +
-	" \x01(\x0e2\x16.interlock.v1.StrategyH\bR\n" +
+	" \x01(\x0e2\x16.interlock.v1.StrategyH\tR\n" +
 	"onOverload\x88\x01\x01\x122\n" +
-	"\aon_lost\x18\v \x01(\x0e2\x14.interlock.v1.OnLostH\tR\x06onLost\x88\x01\x01\x12\x1f\n" +
-	"\bfallback\x18\f \x01(\tH\n" +
-	"R\bfallback\x88\x01\x01\x12\x17\n" +
-	"\x04when\x18\r \x01(\tH\vR\x04when\x88\x01\x01\x12\x1f\n" +
-	"\bdebounce\x18\x0e \x01(\tH\fR\bdebounce\x88\x01\x01\x12$\n" +
-	"\vmax_waiters\x18\x0f \x01(\x05H\rR\n" +
+	"\aon_lost\x18\v \x01(\x0e2\x14.interlock.v1.OnLostH\n" +
+	"R\x06onLost\x88\x01\x01\x12\x1f\n" +
+	"\bfallback\x18\f \x01(\tH\vR\bfallback\x88\x01\x01\x12\x17\n" +
+	"\x04when\x18\r \x01(\tH\fR\x04when\x88\x01\x01\x12\x1f\n" +
+	"\bdebounce\x18\x0e \x01(\tH\rR\bdebounce\x88\x01\x01\x12$\n" +
+	"\vmax_waiters\x18\x0f \x01(\x05H\x0eR\n" +
 	"maxWaiters\x88\x01\x01\x12\x1d\n" +
-	"\apermits\x18\x10 \x01(\x05H\x0eR\apermits\x88\x01\x01\x12\x19\n" +
-	"\x05token\x18\x1a \x01(\bH\x0fR\x05token\x88\x01\x01\x123\n" +
-	"\x06status\x18\x11 \x01(\v2\x16.interlock.v1.StatusesH\x10R\x06status\x88\x01\x01\x12\x1f\n" +
-	"\bresponse\x18\x12 \x01(\tH\x11R\bresponse\x88\x01\x01\x12\x1d\n" +
-	"\amessage\x18\x13 \x01(\tH\x12R\amessage\x88\x01\x01\x12\x1b\n" +
-	"\x06prefix\x18\x14 \x01(\tH\x13R\x06prefix\x88\x01\x01\x12;\n" +
+	"\apermits\x18\x10 \x01(\x05H\x0fR\apermits\x88\x01\x01\x12\x19\n" +
+	"\x05token\x18\x1a \x01(\bH\x10R\x05token\x88\x01\x01\x123\n" +
+	"\x06status\x18\x11 \x01(\v2\x16.interlock.v1.StatusesH\x11R\x06status\x88\x01\x01\x12\x1f\n" +
+	"\bresponse\x18\x12 \x01(\tH\x12R\bresponse\x88\x01\x01\x12\x1d\n" +
+	"\amessage\x18\x13 \x01(\tH\x13R\amessage\x88\x01\x01\x12\x1b\n" +
+	"\x06prefix\x18\x14 \x01(\tH\x14R\x06prefix\x88\x01\x01\x12;\n" +
 	"\n" +
-	"key_format\x18\x15 \x01(\x0e2\x17.interlock.v1.KeyFormatH\x14R\tkeyFormat\x88\x01\x01\x12\x1d\n" +
-	"\aprofile\x18\x16 \x01(\tH\x15R\aprofile\x88\x01\x01\x12\x1f\n" +
-	"\bdisabled\x18\x17 \x01(\bH\x16R\bdisabled\x88\x01\x01\x12\x1c\n" +
-	"\adry_run\x18\x18 \x01(\bH\x17R\x06dryRun\x88\x01\x01\x12\x17\n" +
-	"\x04none\x18\x19 \x01(\bH\x18R\x04none\x88\x01\x01B\a\n" +
+	"key_format\x18\x15 \x01(\x0e2\x17.interlock.v1.KeyFormatH\x15R\tkeyFormat\x88\x01\x01\x12\x1d\n" +
+	"\aprofile\x18\x16 \x01(\tH\x16R\aprofile\x88\x01\x01\x12\x1f\n" +
+	"\bdisabled\x18\x17 \x01(\bH\x17R\bdisabled\x88\x01\x01\x12\x1c\n" +
+	"\adry_run\x18\x18 \x01(\bH\x18R\x06dryRun\x88\x01\x01\x12\x17\n" +
+	"\x04none\x18\x19 \x01(\bH\x19R\x04none\x88\x01\x01B\a\n" +
 	"\x05_nameB\x06\n" +
 	"\x04_keyB\a\n" +
 	"\x05_kindB\f\n" +
 	"\n" +
 	"_wait_timeB\r\n" +
-	"\v_lease_timeB\n" +
+	"\v_lease_timeB\v\n" +
+	"\t_max_holdB\n" +
 	"\n" +
 	"\b_on_busyB\r\n" +
 	"\v_on_backendB\t\n" +

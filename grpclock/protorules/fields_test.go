@@ -39,6 +39,7 @@ var rows = []row{
 	{"wait_time", `wait_time: "forever"`, func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever }},
 	{"lease_time", `lease_time: "30s"`, func(r *ruleset.Rule) { r.LeaseTime = 30 * time.Second }},
 	{"lease_time", `lease_time: "watchdog"`, func(r *ruleset.Rule) { r.LeaseTime = ruleset.Watchdog }},
+	{"max_hold", `max_hold: "1m"`, func(r *ruleset.Rule) { r.MaxHold = time.Minute }},
 	{"on_busy", `on_busy: STRATEGY_ERROR`, func(r *ruleset.Rule) { r.OnBusy = failpolicy.Error }},
 	{"on_busy", `on_busy: STRATEGY_NULL_RESPONSE`, func(r *ruleset.Rule) { r.OnBusy = failpolicy.NullResponse }},
 	{"on_backend", `on_backend: STRATEGY_PROCEED`, func(r *ruleset.Rule) { r.OnBackend = failpolicy.Proceed }},
@@ -214,7 +215,7 @@ func TestFields_Durations(t *testing.T) {
 		"10s", "250ms", "1m30s", "1.5h", "1ms", "none", "forever", "watchdog", // some of them valid
 		"", " ", "10", "0", "0s", "-5s", "10 s", "10S", "10sec", "1d", "soon", "None", "FOREVER", "infinite", "1us", "100000h", "5s5", "+5s", ".5s", "1e3s", "٣s",
 	}
-	for _, field := range []string{"wait_time", "lease_time", "debounce"} {
+	for _, field := range []string{"wait_time", "lease_time", "max_hold", "debounce"} {
 		for _, text := range texts {
 			file := fmt.Sprintf("rules:\n  - {grpc: /shop.v1.Orders/Pay, key: k, %s: %q}\n", field, text)
 			fromFile, inFile := ruleset.Load("locks.yaml", []byte(file))
@@ -231,8 +232,8 @@ func TestFields_Durations(t *testing.T) {
 				continue
 			}
 			a, b := fromFile.Rules()[0], fromOption.Rules()[0]
-			if a.WaitTime != b.WaitTime || a.LeaseTime != b.LeaseTime || a.Debounce != b.Debounce {
-				t.Errorf("%s: %q: in a file %v, %v, %v; in an option %v, %v, %v", field, text, a.WaitTime, a.LeaseTime, a.Debounce, b.WaitTime, b.LeaseTime, b.Debounce)
+			if a.WaitTime != b.WaitTime || a.LeaseTime != b.LeaseTime || a.MaxHold != b.MaxHold || a.Debounce != b.Debounce {
+				t.Errorf("%s: %q: in a file %v, %v, %v, %v; in an option %v, %v, %v, %v", field, text, a.WaitTime, a.LeaseTime, a.MaxHold, a.Debounce, b.WaitTime, b.LeaseTime, b.MaxHold, b.Debounce)
 			}
 		}
 	}

@@ -11,6 +11,7 @@
 //	The lock of a process that died                                     | TestHold_PausedProcess, TestHold_EachKind_PausedProcess
 //	without a wait time, such as a release                              | TestRelease_Unanswered, TestRelease_UnansweredAfterALongerLease, TestRelease_BehindASlowCommandHasItsFullTime
 //	the holder lost the lock before it                                  | TestHold_OperationsOfALostLock, TestRefused_LostBeforeTheResend
+//	the hold lasted for longer than its MaxHold                         | TestMaxHold_EachKind, TestMaxHold_EachKind_ReleaseFreesAtOnce, TestMaxHold_Reentry
 //	only the cause of the context of a hold, after its release          | TestRelease_EndsTheContextWithErrReleased
 //	released twice, or never held                                       | TestRelease_ConcurrentCallsReleaseOnce, TestRelease_EachKind_TwiceOrLate
 //	[Hold.Handover] for work                                            | TestHandover_MovesTheHold, TestHandover_LossEndsTheNewContext
