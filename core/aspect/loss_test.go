@@ -274,3 +274,47 @@ func TestLoss_OfAShadow(t *testing.T) {
 		want(t, "outcome", out, aspect.Outcome{Verdict: aspect.VerdictRan, Unlocked: aspect.UnlockedDryRun})
 	})
 }
+
+// A handler that runs for longer than the limit of its rule has lost its lock, but the release frees the lock at once.
+func TestRun_MaxHold(t *testing.T) {
+	t.Parallel()
+	obeys := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	answers := func(ctx context.Context) error { <-ctx.Done(); return nil }
+	ignores := func(ctx context.Context) error { time.Sleep(61 * time.Second); return ctx.Err() } // virtual time
+	for name, tc := range map[string]struct {
+		onLost  failpolicy.OnLost
+		handle  func(ctx context.Context) error
+		verdict aspect.Verdict
+	}{
+		"cancel, it gives up":  {failpolicy.Cancel, obeys, aspect.VerdictLost},
+		"cancel, it answers":   {failpolicy.Cancel, answers, aspect.VerdictRan},
+		"fail, it gives up":    {failpolicy.Fail, obeys, aspect.VerdictLost},
+		"fail, it answers":     {failpolicy.Fail, answers, aspect.VerdictLost},
+		"ignore, it runs on":   {failpolicy.Ignore, ignores, aspect.VerdictRan},
+		"ends within a minute": {failpolicy.Fail, func(context.Context) error { time.Sleep(59 * time.Second); return nil }, aspect.VerdictRan}, // virtual time
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				rule := pay()
+				rule.MaxHold, rule.OnLost = time.Minute, tc.onLost
+				p := mustCompile(t, mustAspect(t, b.locks), rule)
+				start := time.Now()
+				out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+					err := tc.handle(ctx)
+					b.wantHeld(t, "order:42")
+					return err
+				}})
+				inTime := time.Since(start) < time.Minute
+				want(t, "verdict", out.Verdict, tc.verdict)
+				want(t, "lost", out.Lost, !inTime)
+				if tc.verdict == aspect.VerdictLost {
+					want(t, "status", out.Status, failpolicy.Lost.Status())
+					wantErr(t, "refusal", out.Refusal(), core.ErrHeldTooLong)
+				}
+				b.wantFree(t, "order:42")
+			})
+		})
+	}
+}

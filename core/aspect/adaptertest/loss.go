@@ -19,6 +19,7 @@ func loss(t *testing.T, a Adapter) {
 		"handler answers":  lossAnswers,
 		"fail":             lossFails,
 		"ignore":           lossIgnored,
+		"max hold":         lossByMaxHold,
 		"shutdown":         lossByShutdown,
 	})
 }
@@ -38,6 +39,11 @@ func expireLease(ctx context.Context, b *bench) {
 // waitForLoss lets the lease expire and waits until the context is canceled.
 func waitForLoss(ctx context.Context, b *bench) error {
 	expireLease(ctx, b)
+	return awaitLoss(ctx, b)
+}
+
+// awaitLoss waits until the context is canceled because of a loss.
+func awaitLoss(ctx context.Context, b *bench) error {
 	limit, cancel := testContext(b.t)
 	defer cancel()
 	select {
@@ -80,6 +86,23 @@ func lossIgnored(t *testing.T, b *bench) {
 	})
 	b.serveUnder(b.rule(fixLease(failpolicy.Ignore)))
 	b.wantOK(b.call(), "paid", "")
+}
+
+// lossByMaxHold tests a handler that runs for longer than the limit of its rule. The lock is taken until the handler has
+// returned, and free after that, although its lease lasts for an hour.
+func lossByMaxHold(t *testing.T, b *bench) {
+	b.handler(func(ctx context.Context) (string, error) {
+		err := awaitLoss(ctx, b)
+		if cause := context.Cause(ctx); !errors.Is(cause, core.ErrHeldTooLong) || !b.isTaken() {
+			t.Errorf("the cause of the context is %v, and the lock is taken: %v", cause, b.isTaken())
+		}
+		return "", err
+	})
+	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.MaxHold = 50 * time.Millisecond }))
+	b.wantRefused(b.call(), failpolicy.Lost)
+	if b.isTaken() {
+		t.Error("the lock is still held after the call")
+	}
 }
 
 // lossByShutdown tests a shutdown that does not wait for the handler. The client gets the status of a lost lock with a

@@ -34,6 +34,9 @@ func formatFields(r ruleset.Rule) string {
 	} else if r.WaitTime > 0 {
 		fmt.Fprintf(&text, "    wait_time: %s\n", r.WaitTime)
 	}
+	if r.MaxHold > 0 {
+		fmt.Fprintf(&text, "    max_hold: %s\n", r.MaxHold)
+	}
 	if r.Debounce > 0 {
 		fmt.Fprintf(&text, "    debounce: %s\n", r.Debounce)
 	}
