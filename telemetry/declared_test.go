@@ -25,7 +25,7 @@ func TestDeclared_SeriesBeginAtZero(t *testing.T) {
 	locks, _ := newLocks(t, h)
 	wrap(t, h, locks, ruleset.Rule{OnBackend: failpolicy.Proceed})
 
-	for _, metric := range []string{"lost", "leaks", "release.failures", "handoffs", "waiters", "held"} {
+	for _, metric := range []string{"lost", "held_too_long", "leaks", "release.failures", "handoffs", "waiters", "held"} {
 		h.want(t, 0, "distributed_lock."+metric, "rule", "pay", "kind", "reentrant")
 	}
 	for _, outcome := range []string{"renewed", "late", "failed"} {

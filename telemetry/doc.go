@@ -64,14 +64,14 @@
 //	distributed_lock.kind         both     kind of lock: reentrant, …
 //	distributed_lock.key_hash     both     KeyHash of the Redis key; of the first key if there are several
 //	distributed_lock.key          both     the key itself instead of the hash, only with WithRawKeys
-//	distributed_lock.outcome      both     acquire: acquired, reentered, busy, debounced, overload, backend, key, canceled; hold: released, left, moved, lost, failed, leaked
+//	distributed_lock.outcome      both     acquire: acquired, reentered, busy, debounced, overload, backend, key, canceled; hold: released, left, moved, lost, held_too_long, failed, leaked
 //	distributed_lock.holder       both     holder field in Redis, "<client id>:<n>"; holds that pass the lock on have the same field; client.info leads to the pod
 //	distributed_lock.reentry      both     true if the context already held the lock
 //	distributed_lock.token        hold     fencing token, if the kind has one
 //	distributed_lock.attempts     acquire  attempts that were sent to Redis
 //	distributed_lock.blocked_by   acquire  holder field that had the lock; also on the event contended and on links; the waiter's own field if the lock was passed on to it
 //	distributed_lock.late         hold     on the event renewed_late: how late the renewal was, in seconds
-//	error.type                    both     timeout, redis_error, wrong_type, unavailable, lost, leaked, _OTHER; with status Error
+//	error.type                    both     timeout, redis_error, wrong_type, unavailable, lost, held_too_long, leaked, _OTHER; with status Error
 //
 //	event           on       meaning
 //	contended       acquire  the lock was taken, or other callers were queued before
@@ -79,6 +79,7 @@
 //	renewed_late    hold     the watchdog renewed the lease late
 //	renewal_failed  hold     the watchdog could not renew the lease; error.type
 //	lost            hold     the hold lost its lock
+//	held_too_long   hold     the limit of the hold (MaxHold) has passed
 //
 // A waiter that is blocked by a hold of this process has a link from lock.acquire to the span of the hold, if that
 // span records. It has a second link to the last hold that blocked it, if that is a different hold. Each link has
@@ -102,6 +103,7 @@
 //	distributed_lock.longest_hold           gauge          s           client.id                 age of the oldest hold
 //	distributed_lock.renewals               counter        {renewal}   rule kind outcome         renewals of leases: renewed, late, failed
 //	distributed_lock.lost                   counter        {hold}      rule kind                 holds that lost their lock
+//	distributed_lock.held_too_long          counter        {hold}      rule kind                 holds that were held for longer than their limit (MaxHold)
 //	distributed_lock.leaks                  counter        {hold}      rule kind                 holds that were garbage-collected without a release
 //	distributed_lock.release.failures       counter        {failure}   rule kind                 releases that Redis did not confirm
 //	distributed_lock.failures               counter        {failure}   rule kind cause strategy  locks that were not acquired or were lost, and the strategy that answered
@@ -124,11 +126,14 @@
 // seconds and _total to counters. [Metric] contains these names.
 //
 // The outcomes of wait.duration are acquired, reentered, busy, debounced, overload, backend, key and canceled.
-// The outcomes of hold.duration are released, left, lost, failed and leaked. A hold that was left has ended,
+// The outcomes of hold.duration are released, left, lost, held_too_long, failed and leaked. A hold that was left has ended,
 // but its key stays in Redis until the key expires. [core.Hold.Leave] leaves a hold, for example for a debounce
 // window. [core.Client.Close] leaves the holds whose handlers have not returned when its context is done, and
 // each of these is also logged. In both cases the hold is not lost, because no other caller gets the lock
 // before the key expires.
+//
+// A hold that was held for longer than its limit ([core.MaxHold]) is counted in held_too_long and not in lost: the
+// lock is still held, until its release or until its lease has expired. Its outcome is held_too_long in both cases.
 //
 // # Logs
 //
@@ -136,6 +141,7 @@
 //
 //	message                                              level  keys
 //	lock lost under its holder                           ERROR  rule kind key_hash holder held error_type error
+//	lock held too long                                   WARN   rule kind key_hash holder held
 //	lock left to its lease                               WARN   rule kind key_hash holder held
 //	lock never released: its Hold was garbage-collected  ERROR  rule kind key_hash holder held
 //	lock release failed                                  WARN   rule kind key_hash holder held error_type error
@@ -157,7 +163,7 @@
 // label client.id. key_hash is [core.KeyHash]; with [WithRawKeys], key, the key itself, replaces it. held,
 // waited and after are durations. Errors contain no key: see [core.ErrorText].
 //
-// For each of the first eight messages, at most 10 records are written in 10 seconds. suppressed is the number of
+// For each of the first nine messages, at most 10 records are written in 10 seconds. suppressed is the number of
 // records that were not written since the last one. problems lists the problems of a file, one line for each,
 // with its place. For a file that cannot be read, error replaces problems. The record of loaded rules is an ERROR
 // if endpoints run unlocked from now on, a WARN if the file was disabled or a dry run before and still is, and

@@ -105,16 +105,16 @@ func TestDoc_Outcomes(t *testing.T) {
 		string(core.OutcomeAcquired), string(core.OutcomeReentered), string(core.OutcomeBusy), "debounced",
 		string(core.OutcomeOverload), string(core.OutcomeBackend), string(core.OutcomeKey), string(core.OutcomeCanceled),
 	}
-	hold := []string{"released", "left", "lost", "failed", "leaked"}
+	hold := []string{"released", "left", "lost", "held_too_long", "failed", "leaked"}
 	flat := strings.ReplaceAll(text, "\n// ", " ")
 	for what, list := range map[string]struct {
 		pattern string
 		want    []string
 	}{
-		"of lock.acquire":  {`acquire: ([a-z, ]+);`, acquire},
-		"of lock.hold":     {`; hold: ([a-z, ]+)`, append(hold[:5:5], "moved")},
-		"of wait.duration": {`outcomes of wait\.duration are ([a-z, ]+)`, acquire},
-		"of hold.duration": {`outcomes of hold\.duration are ([a-z, ]+)`, hold},
+		"of lock.acquire":  {`acquire: ([a-z_, ]+);`, acquire},
+		"of lock.hold":     {`; hold: ([a-z_, ]+)`, append(hold[:6:6], "moved")},
+		"of wait.duration": {`outcomes of wait\.duration are ([a-z_, ]+)`, acquire},
+		"of hold.duration": {`outcomes of hold\.duration are ([a-z_, ]+)`, hold},
 	} {
 		found := regexp.MustCompile(list.pattern).FindStringSubmatch(flat)
 		if found == nil {
@@ -203,6 +203,7 @@ func logEverything(t *testing.T) *harness {
 		h.AcquireEnd(h.AcquireStart(ctx, r.Acquisition), r)
 	}
 	h.Loss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
+	h.Loss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrHeldTooLong})
 	h.Loss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrClosed})
 	h.Leak(ctx, info)
 	h.HoldEnd(ctx, core.HoldResult{HoldInfo: info, Err: core.ErrUnavailable})

@@ -13,7 +13,7 @@ import (
 )
 
 // holds reports holds: the span lock.hold, the metrics hold.duration, lease.remaining.ratio, held, renewals, lost,
-// leaks and release.failures, and log records about losses, leaks and failures.
+// held_too_long, leaks and release.failures, and log records about losses, leaks and failures.
 type holds struct {
 	inst  *instruments
 	spans *spans
@@ -57,8 +57,8 @@ func (o *holds) observeEnd(ctx context.Context, r core.HoldResult) {
 	if r.HandedOff {
 		s.AddEvent(eventHandedOver)
 	}
-	if r.Lost {
-		s.lose()
+	if r.Lost || r.TooLong {
+		s.lose(r.TooLong)
 	}
 	if outcome == outcomeFailed {
 		s.fail(errorType(r.Err), "release failed")
@@ -70,6 +70,8 @@ func holdOutcome(r *core.HoldResult) string {
 	switch {
 	case r.Moved:
 		return outcomeMoved
+	case r.TooLong && errors.Is(r.Err, core.ErrHeldTooLong):
+		return outcomeHeldTooLong
 	case r.Lost:
 		return outcomeLost
 	case r.Left && errors.Is(r.Err, core.ErrClosed):
@@ -96,9 +98,10 @@ func (o *holds) recordHeld(ctx context.Context, rule *rule, held time.Duration, 
 }
 
 // recordRemaining records how much of the lease was left. It records nothing for a re-entry, which ends no
-// lease, and nothing for a hold whose client was closed, because that lease was not renewed.
+// lease, and nothing for a hold whose client was closed or that was held for too long, because that lease was not
+// renewed.
 func (o *holds) recordRemaining(ctx context.Context, rule *rule, r *core.HoldResult) {
-	if r.Reentrant || r.Lease <= 0 || errors.Is(r.Err, core.ErrClosed) || !o.inst.remaining.Enabled(ctx) {
+	if r.Reentrant || r.Lease <= 0 || r.TooLong || errors.Is(r.Err, core.ErrClosed) || !o.inst.remaining.Enabled(ctx) {
 		return
 	}
 	left := r.Remaining.Seconds() / r.Lease.Seconds()
@@ -162,17 +165,27 @@ func addRenewalEvents(s *span, r *core.Renewal) {
 	}
 }
 
-// observeLoss counts a lost hold. Its span continues until the release. A hold that Close left to its lease is
-// not lost: observeLoss logs it, and the end of the hold counts it in hold.duration with the outcome left.
+// observeLoss counts a lost hold. Its span continues until the release. A hold that was held for too long has a separate
+// counter, and still blocks other callers. A hold that Close left to its lease is not lost: observeLoss logs it, and the
+// end of the hold counts it in hold.duration with the outcome left.
 func (o *holds) observeLoss(ctx context.Context, l core.Loss) {
 	rule := o.spans.rules.entry(l.Label, l.Kind)
 	if !errors.Is(l.Cause, core.ErrLost) && errors.Is(l.Cause, core.ErrClosed) {
 		o.log.logHold(ctx, &o.log.left, rule.ruleID, &l.HoldInfo, nil)
 		return
 	}
+	s := o.spans.find(ctx, spanHold, &l.Acquisition)
+	tooLong := errors.Is(l.Cause, core.ErrHeldTooLong)
+	if s != nil {
+		s.lose(tooLong)
+	}
+	if tooLong {
+		o.inst.heldTooLong.Add(ctx, 1, rule.labels.add...)
+		o.log.logHold(ctx, &o.log.tooLong, rule.ruleID, &l.HoldInfo, nil)
+		return
+	}
 	o.inst.lost.Add(ctx, 1, rule.labels.add...)
-	if s := o.spans.find(ctx, spanHold, &l.Acquisition); s != nil {
-		s.lose()
+	if s != nil {
 		o.spans.unblock(s, l.Field)
 	}
 	o.log.logHold(ctx, &o.log.lost, rule.ruleID, &l.HoldInfo, l.Cause)
@@ -193,7 +206,7 @@ func (o *holds) observeLeak(ctx context.Context, h core.HoldInfo) {
 
 // begin starts the series of a rule at zero.
 func (o *holds) begin(ctx context.Context, r *rule) {
-	for _, counter := range []metric.Int64Counter{o.inst.lost, o.inst.leaks, o.inst.releaseFailures} {
+	for _, counter := range []metric.Int64Counter{o.inst.lost, o.inst.heldTooLong, o.inst.leaks, o.inst.releaseFailures} {
 		counter.Add(ctx, 0, r.labels.add...)
 	}
 	for _, outcome := range []string{outcomeRenewed, outcomeLate, outcomeFailed} {

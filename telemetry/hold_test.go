@@ -27,6 +27,10 @@ func TestHold_Outcomes(t *testing.T) {
 		{core.HoldResult{}, "released", false, 0},
 		{core.HoldResult{Left: true}, "left", false, 0},
 		{core.HoldResult{Lost: true, Err: core.ErrLost}, "lost", true, 0},
+		{core.HoldResult{TooLong: true, Err: core.ErrHeldTooLong}, "held_too_long", true, 0},
+		{core.HoldResult{TooLong: true, Lost: true, Err: core.ErrHeldTooLong}, "held_too_long", true, 0},
+		{core.HoldResult{TooLong: true, Err: core.ErrUnavailable}, "failed", true, 1},
+		{core.HoldResult{TooLong: true, Left: true, Err: core.ErrClosed}, "left", true, 0},
 		{core.HoldResult{Err: core.ErrUnavailable}, "failed", true, 1},
 		{core.HoldResult{Err: core.ErrNotHeld}, "released", false, 0},
 	} {
@@ -122,6 +126,51 @@ func TestHold_LossAfterRelease(t *testing.T) {
 		t.Errorf("events %v", s.Events())
 	}
 	h.want(t, 1, "distributed_lock.lost", "rule", "pay", "kind", "reentrant")
+}
+
+// A hold that was held for too long is not counted as lost. Until its release it blocks other callers, and waiters are
+// linked to it.
+func TestHold_HeldTooLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		locks, _ := newLocks(t, h)
+		ctx, hold, err := locks.Lock("order:42").Acquire(t.Context(), core.MaxHold(time.Minute), core.Label("pay"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		synctest.Wait()
+		logs := h.logs.records(t)
+		if len(logs) != 1 || logs[0]["level"] != "WARN" || logs[0]["msg"] != "lock held too long: it is not renewed any more" || logs[0]["key_hash"] != core.KeyHash("order:42") {
+			t.Errorf("logged %v", logs)
+		}
+		h.want(t, 1, "distributed_lock.held_too_long", "rule", "pay", "kind", "reentrant")
+		h.want(t, 0, "distributed_lock.lost", "rule", "pay", "kind", "reentrant")
+		h.want(t, 1, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
+		if _, _, err := locks.Lock("order:42").Acquire(t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrNotAcquired) {
+			t.Fatal(err)
+		}
+		waiter := h.spans.Ended()[1] // after the span of the acquisition
+
+		if err := hold.Release(t.Context()); !errors.Is(err, core.ErrHeldTooLong) {
+			t.Fatal(err)
+		}
+		h.want(t, 1, "distributed_lock.hold.duration", "rule", "pay", "kind", "reentrant", "outcome", "held_too_long")
+		h.want(t, 1, "distributed_lock.held_too_long", "rule", "pay", "kind", "reentrant")
+		h.want(t, 0, "distributed_lock.release.failures", "rule", "pay", "kind", "reentrant")
+		h.want(t, 0, "distributed_lock.held", "rule", "pay", "kind", "reentrant")
+		s := h.span(t, "lock.hold")
+		if _, ok := events(s)["held_too_long"]; !ok || len(s.Events()) != 1 || s.Status().Code != codes.Error || attrs(s)["error.type"] != "held_too_long" {
+			t.Errorf("events %v, status %v, attributes %v", events(s), s.Status(), attrs(s))
+		}
+		if links := waiter.Links(); len(links) != 1 || links[0].SpanContext.SpanID() != s.SpanContext().SpanID() {
+			t.Errorf("the waiter has the links %v, want one to the hold", links)
+		}
+		if logs := h.logs.records(t); len(logs) != 1 {
+			t.Errorf("logged %v", logs)
+		}
+	})
 }
 
 // If a client is closed, its holds are not lost, because their keys stay in Redis until the leases expire. So
@@ -267,6 +316,7 @@ func TestHold_RemainingLease(t *testing.T) {
 	}{
 		"a quarter":                 {core.HoldResult{Remaining: 15 * time.Second}, 0.25},
 		"lost":                      {core.HoldResult{Remaining: 15 * time.Second, Lost: true}, 0},
+		"held for too long":         {core.HoldResult{Remaining: 15 * time.Second, TooLong: true}, -1},
 		"longer than configured":    {core.HoldResult{Remaining: 2 * time.Minute}, 1},
 		"expired":                   {core.HoldResult{Remaining: -time.Second}, 0},
 		"release not confirmed":     {core.HoldResult{Remaining: 30 * time.Second, Err: core.ErrUnavailable}, 0.5},

@@ -63,6 +63,7 @@ func (i *instruments) table() []definition {
 		{&i.longestHold, "distributed_lock.longest_hold", seconds, "client.id", "age of the oldest hold", nil},
 		{&i.renewals, "distributed_lock.renewals", "{renewal}", outcomeLabels, "renewals of leases: renewed, late, failed", nil},
 		{&i.lost, "distributed_lock.lost", "{hold}", ruleLabels, "holds that lost their lock", nil},
+		{&i.heldTooLong, "distributed_lock.held_too_long", "{hold}", ruleLabels, "holds that were held for longer than their limit (MaxHold)", nil},
 		{&i.leaks, "distributed_lock.leaks", "{hold}", ruleLabels, "holds that were garbage-collected without a release", nil},
 		{&i.releaseFailures, "distributed_lock.release.failures", "{failure}", ruleLabels, "releases that Redis did not confirm", nil},
 		{&i.failures, "distributed_lock.failures", "{failure}", ruleLabels + " cause strategy", "locks that were not acquired or were lost, and the strategy that answered", nil},
@@ -121,6 +122,7 @@ type instruments struct {
 
 	renewals        metric.Int64Counter
 	lost            metric.Int64Counter
+	heldTooLong     metric.Int64Counter
 	leaks           metric.Int64Counter
 	releaseFailures metric.Int64Counter
 	failures        metric.Int64Counter

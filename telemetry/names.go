@@ -26,6 +26,7 @@ const (
 	eventRenewedLate   = "renewed_late"
 	eventRenewalFailed = "renewal_failed"
 	eventLost          = "lost"
+	eventHeldTooLong   = "held_too_long"
 )
 
 // attrPrefix is the prefix of the attributes of this package.
@@ -57,12 +58,13 @@ const (
 const (
 	outcomeDebounced = "debounced" // inside a debounce window
 
-	outcomeReleased = "released"
-	outcomeLeft     = "left"
-	outcomeMoved    = "moved" // on spans only
-	outcomeLost     = "lost"
-	outcomeFailed   = "failed"
-	outcomeLeaked   = "leaked"
+	outcomeReleased    = "released"
+	outcomeLeft        = "left"
+	outcomeMoved       = "moved" // on spans only
+	outcomeLost        = "lost"
+	outcomeHeldTooLong = "held_too_long"
+	outcomeFailed      = "failed"
+	outcomeLeaked      = "leaked"
 
 	outcomeRenewed = "renewed"
 	outcomeLate    = "late"
@@ -109,6 +111,8 @@ func errorType(err error) string {
 		RedisError()
 	}
 	switch {
+	case errors.Is(err, core.ErrHeldTooLong):
+		return outcomeHeldTooLong
 	case errors.Is(err, core.ErrLost):
 		return outcomeLost
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():

@@ -47,13 +47,19 @@ func (s *span) fail(errType, text string) {
 	s.SetStatus(codes.Error, text)
 }
 
-// lose adds the event of the loss once. The release of a lost hold may end the span before the observer of
-// the loss runs.
-func (s *span) lose() {
-	if s.lost.CompareAndSwap(false, true) {
-		s.AddEvent(eventLost)
-		s.fail(outcomeLost, "lock lost")
+// lose adds the event of the loss, or of a hold that was held for too long, once. The release of a lost hold may end
+// the span before the observer of the loss runs.
+func (s *span) lose(tooLong bool) {
+	if !s.lost.CompareAndSwap(false, true) {
+		return
 	}
+	if tooLong {
+		s.AddEvent(eventHeldTooLong)
+		s.fail(outcomeHeldTooLong, "lock held too long")
+		return
+	}
+	s.AddEvent(eventLost)
+	s.fail(outcomeLost, "lock lost")
 }
 
 // spans starts spans, finds them in contexts, and links waiters to the holds that block them.

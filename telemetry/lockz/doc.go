@@ -20,13 +20,13 @@
 //
 // # Sections
 //
-//	section      content                                                         kept
-//	Deadlocks    rings of callers, each of which waits for the next one's lock   until they end; the last 200 that ended
-//	Held         rule, key, holder, since, lease left, re-entries, token         until the hold ends
-//	Waiting      in order: how long, blocked by which holder, holding what       until the wait ends
-//	Hottest keys the 20 keys acquired most, from a sketch of 1,000               since the page was made
-//	Lost, …      lost, left, leaked, not released or renewed, unlocked, freed    the last 200 of each
-//	Refused      outcome, rule, key, wait, holder that had the lock, trace       the last 200 of each outcome
+//	section      content                                                                      kept
+//	Deadlocks    rings of callers, each of which waits for the next one's lock                until they end; the last 200 that ended
+//	Held         rule, key, holder, since, lease left, re-entries, token                      until the hold ends
+//	Waiting      in order: how long, blocked by which holder, holding what                    until the wait ends
+//	Hottest keys the 20 keys acquired most, from a sketch of 1,000                            since the page was made
+//	Lost, …      lost, held too long, left, leaked, not released or renewed, unlocked, freed  the last 200 of each
+//	Refused      outcome, rule, key, wait, holder that had the lock, trace                    the last 200 of each outcome
 //
 // The page lists the last 20 of each outcome or incident; JSON lists all that are kept. The page has one row for all
 // waiters of a key; JSON lists each waiter.

@@ -65,6 +65,7 @@ type event struct {
 // The incidents.
 const (
 	whatLost          = "lost"
+	whatHeldTooLong   = "held too long"
 	whatLeft          = "left"
 	whatLeaked        = "leaked"
 	whatReleaseFailed = "release failed"

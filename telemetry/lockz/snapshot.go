@@ -151,9 +151,9 @@ type eventRow struct {
 	Number int64     `json:"number"` // number among all refusals, or among all incidents
 	Time   time.Time `json:"time"`
 
-	// What names the event. A refusal has its [core.Outcome]. An incident has "lost", "left" (to its lease, because
-	// its client was closed), "leaked", "release failed", "renewal failed", "force released", or
-	// "ran unlocked: " and the reason, such as proceed or disabled.
+	// What names the event. A refusal has its [core.Outcome]. An incident has "lost", "held too long" (longer
+	// than its limit), "left" (to its lease, because its client was closed), "leaked", "release failed",
+	// "renewal failed", "force released", or "ran unlocked: " and the reason, such as proceed or disabled.
 	What    string  `json:"what"`
 	Rule    string  `json:"rule"`
 	Kind    string  `json:"kind"`

@@ -268,6 +268,30 @@ func TestSnapshot_LeftByClose(t *testing.T) {
 	})
 }
 
+// A hold that was held for longer than its limit is not lost, because it still blocks waiters. It is shown as another kind
+// of incident.
+func TestSnapshot_HeldTooLong(t *testing.T) {
+	t.Parallel()
+	run(t, func(b *fixture) {
+		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"), core.MaxHold(15*time.Second))
+		<-ctx.Done()
+		synctest.Wait()
+		s := b.Snapshot()
+		if len(s.Holds) != 1 || s.Holds[0].Lost || s.Holds[0].LeaseLeft <= 0 || s.Lost != 0 {
+			t.Errorf("holds: %+v, %d lost; want one hold that is not lost", s.Holds, s.Lost)
+		}
+		if s.IncidentsTotal != 1 || s.Incidents[0].What != "held too long" || s.Incidents[0].Holder != hold.Field() {
+			t.Errorf("incidents: %+v, want the hold that was held too long", s.Incidents)
+		}
+		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrHeldTooLong) {
+			t.Error(err)
+		}
+		if s := b.Snapshot(); s.HoldsTotal != 0 || s.IncidentsTotal != 1 || s.Lost != 0 {
+			t.Errorf("after the release: %d holds, %d incidents, %d lost", s.HoldsTotal, s.IncidentsTotal, s.Lost)
+		}
+	})
+}
+
 // A hold that was handed over is one row, until its release.
 func TestSnapshot_Handover(t *testing.T) {
 	t.Parallel()

@@ -213,7 +213,7 @@ func (t *tracker) observeRenewal(ctx context.Context, r core.Renewal) {
 	}
 }
 
-// observeLoss marks a hold as lost. If its client was closed and left the hold to its lease, the hold is not
+// observeLoss marks a hold as lost. A hold that its closed client left to its lease, or that was held for too long, is not
 // lost, because it blocks other callers until the lease expires.
 func (t *tracker) observeLoss(ctx context.Context, l core.Loss) {
 	h := t.holdOf(ctx, &l.HoldInfo)
@@ -225,6 +225,10 @@ func (t *tracker) observeLoss(ctx context.Context, l core.Loss) {
 		return
 	}
 	now := time.Now()
+	if errors.Is(l.Cause, core.ErrHeldTooLong) {
+		t.keepIncident(h, whatHeldTooLong, nil, now)
+		return
+	}
 	if !h.lostAt.CompareAndSwap(0, now.UnixNano()) {
 		return
 	}

@@ -343,7 +343,7 @@ func (h *Hold) finish(e End) error {
 	e.Lost = fate == fateLost || errors.Is(e.Err, failure.Lost)
 	e.Left = e.Left || !e.Lost && (fate == fateLeft || errors.Is(e.Err, failure.Closed))
 	e.TooLong = fate == fateTooLong
-	if e.TooLong && (e.Err == nil || e.Lost) {
+	if e.TooLong && !e.Moved && (e.Err == nil || e.Lost) {
 		e.Err = failure.HeldTooLong
 	}
 	if e.Lost {
