@@ -145,8 +145,11 @@ func wentWrong() Row {
 	return Row{"What was lost, ran unlocked, or was not released?", []Panel{
 		{
 			Title: "Locks lost", Form: Lines, Unit: "short",
-			Answers: "Holds that lost their lock: the lease expired, Redis lost its data, or the key was deleted. Another caller may have had the lock at the same time.",
-			Queries: []Query{{increase("lost_total", byRule), "{{distributed_lock_rule}}"}},
+			Answers: "Holds that lost their lock: the lease expired, Redis lost its data, or the key was deleted. Another caller may have had the lock at the same time. held too long: the limit of a hold (max_hold) has passed; it has the lock until its release, at most one lease longer.",
+			Queries: []Query{
+				{increase("lost_total", byRule), "{{distributed_lock_rule}}"},
+				{increase("held_too_long_total", byRule), "{{distributed_lock_rule}} held too long"},
+			},
 		},
 		{
 			Title: "Ran without the lock", Form: Lines, Unit: "short",
@@ -160,7 +163,7 @@ func wentWrong() Row {
 		},
 		{
 			Title: "How holds ended", Form: Lines, Unit: "ops",
-			Answers: "released is normal. leaked: the program did not call Release. lost and failed: see the panels of this row. left: a debounce window, work that continues, or a shutdown that did not wait for a handler.",
+			Answers: "released is normal. leaked: the program did not call Release. lost, held_too_long and failed: see the panels of this row. left: a debounce window, work that continues, or a shutdown that did not wait for a handler.",
 			Queries: []Query{{rate("hold_duration_seconds_count", byRule+", distributed_lock_outcome"), "{{distributed_lock_rule}} {{distributed_lock_outcome}}"}},
 		},
 		{

@@ -2,6 +2,7 @@ package pods
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -34,6 +35,18 @@ func (s *Shop) Hang(ctx context.Context, d time.Duration) error {
 	pipe.HSetNX(ctx, Prefix+"export", "00000000-0000-4000-8000-000000000000:1", 1)
 	pipe.PExpire(ctx, Prefix+"export", d)
 	_, err := pipe.Exec(ctx)
+	return err
+}
+
+// Overstay holds a lock for longer than its limit and then releases it.
+func (s *Shop) Overstay(ctx context.Context) error {
+	err := s.pods[0].locks.Lock("overstayed").Do(ctx, func(ctx context.Context) error {
+		<-ctx.Done()
+		return nil
+	}, core.MaxHold(time.Second), core.Label("count"))
+	if errors.Is(err, core.ErrHeldTooLong) {
+		return nil
+	}
 	return err
 }
 
