@@ -20,7 +20,7 @@
 //
 // Without [WaitTime] an acquisition waits until its context is done. Without [LeaseTime] the lease is 30 s
 // ([WithWatchdog]). The watchdog renews it each time that a third of it has passed, while the process is alive and holds
-// the lock.
+// the lock. [MaxHold] limits the time for which the watchdog does so.
 //
 // # Kinds
 //
@@ -187,9 +187,8 @@
 // Without contention, Acquire is one round trip, and so is Release. Concurrent commands, including renewals, share one
 // connection to each node by pipelining, beside the pool and the Limiter of the caller's client. Callers of one client
 // that wait for one key cost Redis as much as a single waiter, and a turn that is passed on in memory costs Redis
-// nothing. All held locks of a client share one goroutine and one timer; a hold with [MaxHold] has
-// a timer besides. Renewals that are due at the same time are
-// sent together. Without an observer, observation costs nothing.
+// nothing. All held locks of a client share one goroutine and one timer. A hold with [MaxHold] also has a separate
+// timer. Renewals that are due at the same time are sent together. Without an observer, observation costs nothing.
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
 // package notifies observers ([WithObserver]). It writes to the log only
