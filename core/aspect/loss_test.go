@@ -318,3 +318,36 @@ func TestRun_MaxHold(t *testing.T) {
 		})
 	}
 }
+
+// A reload changes the limit of the next call. A call that runs keeps its limit.
+func TestRun_MaxHoldAfterAReload(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		limited := func(d time.Duration) *ruleset.Set {
+			return file(t, ruleset.Rule{Endpoint: payFunc, Key: "pay", MaxHold: d})
+		}
+		p := &mutableProvider{set: limited(time.Hour)}
+		started := make(chan struct{}, 1)
+		run := mustWrap(t, mustAspect(t, b.locks, aspect.WithSet(p)), ruleset.Rule{Endpoint: payFunc}, func(ctx context.Context, _ order) (time.Duration, error) {
+			start := time.Now()
+			started <- struct{}{}
+			<-ctx.Done()
+			return time.Since(start), nil
+		})
+		var running sync.WaitGroup
+		running.Go(func() {
+			took, err := run(t.Context(), order{})
+			want(t, "error of the call before", err, nil)
+			want(t, "limit of the call before", took, time.Hour)
+		})
+		<-started
+		if err := p.replace(limited(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		running.Wait()
+		took, err := run(t.Context(), order{})
+		want(t, "error of the call after", err, nil)
+		want(t, "limit of the call after", took, time.Minute)
+	})
+}
