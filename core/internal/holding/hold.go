@@ -289,7 +289,7 @@ func (h *Hold) CompleteMove(to *Hold) {
 	for _, o := range to.holders {
 		o.replace(h, to)
 	}
-	h.finish(End{Moved: true, Remaining: h.remainingToReport(time.Now())})
+	_ = h.finish(End{Moved: true, Remaining: h.remainingToReport(time.Now())}) //nolint:errcheck // a move has no error
 	cause, fate := to.Loss(), h.fate.Load()
 	if to.tooLong() && (fate == fateNone || fate == fateTooLong) {
 		cause = failure.HeldTooLong

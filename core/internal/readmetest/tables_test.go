@@ -189,7 +189,7 @@ var shortMetric = regexp.MustCompile("`((?:\\w+\\.)?\\w+)`")
 func TestReadme_MetricsOfTheRunbook(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{
-		"rule": true, "reason": true, "error.type": true, "lost": true, "lock.acquire": true, "lock.hold": true,
+		"rule": true, "reason": true, "error.type": true, "lost": true, "held_too_long": true, "lock.acquire": true, "lock.hold": true,
 		"c.Errors": true, "PTTL": true,
 	}
 	for _, m := range telemetry.Metrics() {
