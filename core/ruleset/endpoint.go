@@ -62,11 +62,11 @@ func GRPC(fullMethod string) Endpoint {
 func Func(name string) Endpoint { return Endpoint{TransportFunc, "", strings.TrimSpace(name)} }
 
 // Infrastructure reports whether the endpoint is a method for operating a server: health
-// checking, reflection, channelz, client status discovery or load reporting, whichever library
-// serves it. A rule for everything does not match such a method. A rule that names the method or
+// checking, reflection, channelz, service listing of kratos, client status discovery or load
+// reporting, whichever library serves it. A rule for everything does not match such a method. A rule that names the method or
 // its service does.
 func (e Endpoint) Infrastructure() bool {
-	for _, prefix := range [...]string{"/grpc.health.", "/grpc.reflection.", "/grpc.channelz.", "/envoy.service.status.", "/xds.service.orca."} {
+	for _, prefix := range [...]string{"/grpc.health.", "/grpc.reflection.", "/grpc.channelz.", "/kratos.api.", "/envoy.service.status.", "/xds.service.orca."} {
 		if strings.HasPrefix(e.Path, prefix) {
 			return true
 		}

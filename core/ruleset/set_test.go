@@ -77,6 +77,7 @@ func TestSet_Match_Infrastructure(t *testing.T) {
 		{everything, "/grpc.channelz.v1.Channelz/GetServers", false},
 		{everything, "/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus", false},
 		{everything, "/xds.service.orca.v3.OpenRcaService/StreamCoreMetrics", false},
+		{everything, "/kratos.api.Metadata/ListServices", false},
 		{everything, "/grpc.healthy.v1.Farm/Feed", true},
 		{everything, "/shop.v1.Orders/grpc.health.v1.Health", true},
 		{exact, "/grpc.health.v1.Health/Check", true},

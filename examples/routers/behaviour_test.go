@@ -2,14 +2,12 @@ package routers_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"testing"
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect/adaptertest"
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -46,9 +44,8 @@ func TestBehaviour(t *testing.T) {
 func plain(do order) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, err := do(r.Context(), r.PathValue("id"))
-		cause := context.Cause(r.Context())
 		switch {
-		case err != nil && (errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed)):
+		case err != nil && httplock.Lost(r.Context()) != nil:
 			return // the handler gives up, and the guard answers
 		case err != nil:
 			http.Error(w, "declined", http.StatusInternalServerError)

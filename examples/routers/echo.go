@@ -2,12 +2,10 @@ package routers
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
@@ -97,17 +95,9 @@ func handle(w http.ResponseWriter, r *http.Request) {
 	c := this.c
 	c.SetRequest(r)
 	c.SetResponse(echo.NewResponse(w, c.Echo()))
-	err := this.next(c)
-	if err != nil && !lockEnded(r.Context()) {
+	if err := this.next(c); err != nil && httplock.Lost(r.Context()) == nil {
 		c.Error(err)
 	}
-}
-
-// lockEnded reports whether a handler's context was canceled because the lock was lost, or because
-// a shutdown did not wait for the handler and left the lock to its lease.
-func lockEnded(ctx context.Context) bool {
-	cause := context.Cause(ctx)
-	return errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed)
 }
 
 // EchoPatterns returns the routes of a router, for Check.

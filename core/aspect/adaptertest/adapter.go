@@ -37,6 +37,10 @@ type Adapter struct {
 	// of a set override declared rules field by field.
 	Declares bool
 
+	// Unaware reports whether the server does not notice that a caller leaves. The server of fasthttp is an example. A call
+	// then waits until its wait time ends.
+	Unaware bool
+
 	// Start serves p until the test ends. It puts a recovery around the guard. If the handler panics, the recovery answers
 	// with the value of the panic.
 	Start func(tb testing.TB, p *Program) (Server, error)
@@ -67,7 +71,7 @@ type Server struct {
 	// Hold is the function of the adapter that returns the lock under which the handler of ctx runs.
 	Hold func(ctx context.Context) *core.Hold
 
-	// Call calls the endpoint. For HTTP, [ServeHTTP] sets it.
+	// Call calls the endpoint. For HTTP, [ServeHTTP] or [CallHTTP] sets it.
 	Call func(ctx context.Context, c Call) Answer
 
 	post func(ctx context.Context, c Call, body io.Reader) Answer // nil unless ServeHTTP sets it
@@ -108,7 +112,7 @@ func (s *Server) check() error {
 		field{"Aspect", s.Aspect != nil, "the Aspect of the guard"},
 		field{"Check", s.Check != nil, "the Check of the guard"},
 		field{"Hold", s.Hold != nil, "a function that returns the lock of a handler"},
-		field{"Call", s.Call != nil, "a function that calls the endpoint; ServeHTTP sets it"},
+		field{"Call", s.Call != nil, "a function that calls the endpoint; ServeHTTP and CallHTTP set it"},
 	)
 }
 

@@ -17,10 +17,11 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// client calls the server of an adapter for HTTP.
+// client calls an HTTP server.
 type client struct {
-	tb     testing.TB
-	server *httptest.Server
+	tb   testing.TB
+	url  string
+	http *http.Client
 }
 
 // outerHeaders returns headers of a middleware around the guard that describe the expected answer of the handler or
@@ -42,14 +43,21 @@ func keptHeaders() http.Header {
 	}
 }
 
+// Headers returns the headers that a middleware around the guard sets before [CallHTTP] calls the server. An answer of the
+// guard keeps some of them and removes the others.
+func Headers() http.Header {
+	h := outerHeaders()
+	maps.Copy(h, keptHeaders())
+	return h
+}
+
 // ServeHTTP serves a handler until the test ends. It puts a recovery and a middleware that sets headers around the
 // handler. It returns s with a Call that sends POST /orders/<id>/pay. If the call has a tenant, the request has the header
 // X-Tenant. The handler has to answer with the text that Pay returned.
 func ServeHTTP(tb testing.TB, handler http.Handler, s Server) Server {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		maps.Copy(w.Header(), outerHeaders())
-		maps.Copy(w.Header(), keptHeaders())
+		maps.Copy(w.Header(), Headers())
 		defer func() {
 			if v := recover(); v != nil {
 				http.Error(w, fmt.Sprint(v), http.StatusInternalServerError)
@@ -58,20 +66,36 @@ func ServeHTTP(tb testing.TB, handler http.Handler, s Server) Server {
 		handler.ServeHTTP(w, r)
 	}))
 	tb.Cleanup(server.Close)
-	h := client{tb, server}
-	s.post, s.Call = h.post, func(ctx context.Context, c Call) Answer { return h.post(ctx, c, http.NoBody) }
+	h := client{tb, server.URL, server.Client()}
+	s.post = h.post
+	return h.calling(s)
+}
+
+// CallHTTP is [ServeHTTP] for a server that is not built on net/http and listens at url, such as "http://127.0.0.1:8080".
+// Around the guard, the server needs a middleware that sets [Headers] and a recovery that answers with the value of the
+// panic. CallHTTP does not test bodies that arrive late, because such a server reads a body before it calls handlers.
+func CallHTTP(tb testing.TB, url string, s Server) Server {
+	tb.Helper()
+	h := client{tb, url, &http.Client{Transport: &http.Transport{}}}
+	tb.Cleanup(h.http.CloseIdleConnections)
+	return h.calling(s)
+}
+
+// calling returns s with a Call that sends a request without a body.
+func (h client) calling(s Server) Server {
+	s.Call = func(ctx context.Context, c Call) Answer { return h.post(ctx, c, http.NoBody) }
 	return s
 }
 
 func (h client) post(ctx context.Context, c Call, body io.Reader) Answer {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.server.URL+"/orders/"+c.ID+"/pay", body)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+"/orders/"+c.ID+"/pay", body)
 	if err != nil {
 		return Answer{All: err.Error()}
 	}
 	if c.Tenant != "" {
 		r.Header.Set("X-Tenant", c.Tenant)
 	}
-	response, err := h.server.Client().Do(r)
+	response, err := h.http.Do(r)
 	if err != nil { // the caller has left
 		return Answer{Code: http.StatusInternalServerError}
 	}

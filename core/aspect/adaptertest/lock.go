@@ -180,6 +180,9 @@ func killSwitch(_ *testing.T, b *bench) {
 
 // callerLeaves tests that the handler of a caller that leaves during its wait never runs.
 func callerLeaves(t *testing.T, b *bench) {
+	if b.adapter.Unaware {
+		return
+	}
 	b.serveUnder(b.rule(func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever }))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	ctx, leave := context.WithCancel(t.Context())

@@ -142,7 +142,7 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 			if !endpoint.TakesBack {
 				return nil
 			}
-			return lossOf(ctx)
+			return LossOf(ctx)
 		})
 		h.Writer = x.buffer
 	} else if g.Hold != nil {
@@ -192,7 +192,7 @@ func (x *exchange) errorOf(ctx context.Context, ran RunResult) error {
 	if ran.Writer == nil {
 		return aspect.ErrHandlerFailed
 	}
-	if lost := lossOf(ctx); lost != nil {
+	if lost := LossOf(ctx); lost != nil {
 		if !hasAnswer(ran.Writer) || x.buffer != nil && x.buffer.cut != nil {
 			return lost
 		}
@@ -220,8 +220,8 @@ func succeeded(status int) bool {
 // hasAnswer reports whether handlers have answered. A status other than 200 is enough.
 func hasAnswer(w Writer) bool { return w.Written() || w.Status() != http.StatusOK }
 
-// lossOf returns the loss that canceled the context of a hold, nil if there was none.
-func lossOf(ctx context.Context) error {
+// LossOf returns the loss that canceled the context of a hold, nil if there was none.
+func LossOf(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}

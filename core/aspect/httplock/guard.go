@@ -397,3 +397,8 @@ func Hold(ctx context.Context) *core.Hold { return httpcall.FrameOf(ctx).Hold() 
 // Caller returns the context that the request had before the guard whose lock [Hold] returns. A handler that released
 // the lock early continues with it, because its own context is canceled. Without a lock, Caller returns ctx.
 func Caller(ctx context.Context) context.Context { return httpcall.FrameOf(ctx).Caller(ctx) }
+
+// Lost returns the loss that canceled the context of a handler, nil if its lock was not lost. A loss matches [core.ErrLost].
+// After a shutdown that did not wait for the handler, it matches [core.ErrClosed]. An adapter of a framework whose handlers
+// return errors leaves the answer to the guard if Lost returns an error.
+func Lost(ctx context.Context) error { return httpcall.LossOf(ctx) }

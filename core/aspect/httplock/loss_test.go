@@ -93,3 +93,47 @@ func TestBuffer_SendsNothingAfterALoss(t *testing.T) {
 		})
 	}
 }
+
+// Lost returns the loss of a lock and a shutdown that does not wait, and nil for other ends of a handler's context.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		end  func(ctx context.Context, b *bench) error // ends the handler's context
+		want error
+	}{
+		"lost": {func(ctx context.Context, _ *bench) error {
+			return httplock.Hold(ctx).Refresh(context.WithoutCancel(ctx), time.Millisecond)
+		}, core.ErrLost},
+		"closed": {func(ctx context.Context, b *bench) error {
+			canceled, cancel := context.WithCancel(context.WithoutCancel(ctx))
+			cancel()
+			if err := b.locks.Close(canceled); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		}, core.ErrClosed},
+		"released": {func(ctx context.Context, _ *bench) error { return httplock.Hold(ctx).Release(ctx) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(_ http.ResponseWriter, r *http.Request) {
+				ctx := r.Context()
+				if err := httplock.Lost(ctx); err != nil {
+					t.Errorf("before the end: %v", err)
+				}
+				if err := tt.end(ctx, b); err != nil {
+					t.Error(err)
+				}
+				<-ctx.Done()
+				if err := httplock.Lost(ctx); !errors.Is(err, tt.want) {
+					t.Errorf("got %v, want %v", err, tt.want)
+				}
+			}, byID(func(r *ruleset.Rule) { r.LeaseTime = time.Hour }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.do("POST", "/orders/42", nil)
+		})
+	}
+}
