@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/labstack/echo/v4"
+	echo5 "github.com/labstack/echo/v5"
 
 	"github.com/interlock-go/interlock/core/aspect/adaptertest"
 	"github.com/interlock-go/interlock/core/aspect/httplock"
@@ -36,6 +37,18 @@ func TestBehaviour(t *testing.T) {
 				}
 				return c.String(http.StatusOK, text)
 			}, echo.NotFoundHandler)
+		}}.adapter())
+	})
+	t.Run("echo5", func(t *testing.T) {
+		t.Parallel()
+		adaptertest.Run(t, program{"POST /orders/:id/pay", func(g *httplock.Guard, pay order) (http.Handler, error) {
+			return routers.Echo5(g, func(c *echo5.Context) error {
+				text, err := pay(c.Request().Context(), c.Param("id"))
+				if err != nil {
+					return err
+				}
+				return c.String(http.StatusOK, text)
+			}, echo5.WrapHandler(http.NotFoundHandler()))
 		}}.adapter())
 	})
 }

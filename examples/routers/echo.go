@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
-// Echo returns a shop on echo.
+// Echo returns a shop on echo v4.
 func Echo(guard *httplock.Guard, pay, cancel echo.HandlerFunc) (http.Handler, error) {
 	e := echo.New()
 	e.Pre(EchoRouted)
@@ -40,8 +40,12 @@ func EchoMiddleware(guard *httplock.Guard) echo.MiddlewareFunc {
 				return next(c)
 			}
 			request, response := c.Request(), c.Response()
-			defer func() { c.SetRequest(request); c.SetResponse(response) }()
 			r := request.WithContext(context.WithValue(request.Context(), callKey{}, call{c, next}))
+			defer func() {
+				request.MultipartForm = r.MultipartForm // net/http removes its files
+				c.SetRequest(request)
+				c.SetResponse(response)
+			}()
 			setPattern(c, r)
 			guarded.ServeHTTP(response, r)
 			return nil

@@ -1,9 +1,12 @@
 package routers_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/labstack/echo/v4"
+	echo5 "github.com/labstack/echo/v5"
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/core"
@@ -27,19 +31,22 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// router is chi or echo, with the path of the route in the spelling of that router.
+// router is chi or a version of echo, with the path of the route in the spelling of that router.
 type router struct {
 	name, pay, cart string
 	serve           func(guard *httplock.Guard, pay http.HandlerFunc) (http.Handler, error)
 }
 
-func both() []router {
+func all() []router {
 	return []router{
 		{"chi", "/orders/{id}/pay", "/carts/{id}", func(g *httplock.Guard, pay http.HandlerFunc) (http.Handler, error) {
 			return routers.Chi(g, pay, pay)
 		}},
 		{"echo", "/orders/:id/pay", "/carts/:id", func(g *httplock.Guard, pay http.HandlerFunc) (http.Handler, error) {
 			return routers.Echo(g, echo.WrapHandler(pay), echo.WrapHandler(pay))
+		}},
+		{"echo5", "/orders/:id/pay", "/carts/:id", func(g *httplock.Guard, pay http.HandlerFunc) (http.Handler, error) {
+			return routers.Echo5(g, echo5.WrapHandler(pay), echo5.WrapHandler(pay))
 		}},
 	}
 }
@@ -95,7 +102,7 @@ func wantStatus(t *testing.T, w *httptest.ResponseRecorder, want int) {
 
 func TestRouters_LockPerValue(t *testing.T) {
 	t.Parallel()
-	for _, r := range both() {
+	for _, r := range all() {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, r.rules()...)
@@ -136,7 +143,7 @@ func (w *warned) observer() *core.Observer {
 
 // All spellings of an order have one key.
 func TestRouters_OneKeyForEverySpelling(t *testing.T) {
-	for _, r := range both() {
+	for _, r := range all() {
 		t.Run(r.name, func(t *testing.T) {
 			b := newBench(t, r.rules()...)
 			h, err := r.serve(b.guard, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
@@ -172,8 +179,8 @@ func TestChi_UseBeforeTheMatch(t *testing.T) {
 			})
 		},
 	} {
-		b := newBench(t, both()[0].rules()...)
-		guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()...))
+		b := newBench(t, all()[0].rules()...)
+		guard, err := httplock.New(b.locks, httplock.WithRules(all()[0].rules()...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +200,7 @@ func TestChi_UseBeforeTheMatch(t *testing.T) {
 func TestChi_UseAboveACatchAll(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()[0]))
+	guard, err := httplock.New(b.locks, httplock.WithRules(all()[0].rules()[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +227,7 @@ func TestChi_UseAboveACatchAll(t *testing.T) {
 
 func TestRouters_CheckUnmatchedRule(t *testing.T) {
 	t.Parallel()
-	for _, r := range both() {
+	for _, r := range all() {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			other := ruleset.Rule{Endpoint: ruleset.HTTP("POST " + r.pay + "s"), Key: "order:#{path.id}"}
@@ -234,7 +241,7 @@ func TestRouters_CheckUnmatchedRule(t *testing.T) {
 
 func TestRouters_CheckParameters(t *testing.T) {
 	t.Parallel()
-	for _, r := range both() {
+	for _, r := range all() {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			wrong := ruleset.Rule{Endpoint: ruleset.HTTP("POST " + r.pay), Key: "order:#{path.orderId}"}
@@ -292,44 +299,115 @@ func TestChi_Mount(t *testing.T) {
 	wantStatus(t, send(shop, http.MethodPost, "/shops/7/orders/42/pay"), http.StatusConflict)
 }
 
-// An error of an echo handler is answered under the lock, and no debounce window begins. If the error
-// is a result of a lost lock, the guard answers.
-func TestEcho_Errors(t *testing.T) {
-	t.Parallel()
-	rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", Debounce: time.Hour}
-	answers := []func(c echo.Context) error{
-		func(echo.Context) error { return echo.NewHTTPError(http.StatusPaymentRequired, "no money") },
-		func(c echo.Context) error { return c.NoContent(http.StatusCreated) },
+// echoes returns a shop on each version of echo. pay returns a status, or an error with the status of its answer. The
+// handler returns an error without a status as it is.
+func echoes() map[string]func(g *httplock.Guard, pay func(*http.Request) (int, error)) (http.Handler, error) {
+	return map[string]func(g *httplock.Guard, pay func(*http.Request) (int, error)) (http.Handler, error){
+		"v4": func(g *httplock.Guard, pay func(*http.Request) (int, error)) (http.Handler, error) {
+			return routers.Echo(g, func(c echo.Context) error {
+				code, err := pay(c.Request())
+				switch {
+				case err == nil:
+					return c.NoContent(code)
+				case code == 0:
+					return err
+				default:
+					return echo.NewHTTPError(code, err.Error())
+				}
+			}, nil)
+		},
+		"v5": func(g *httplock.Guard, pay func(*http.Request) (int, error)) (http.Handler, error) {
+			return routers.Echo5(g, func(c *echo5.Context) error {
+				code, err := pay(c.Request())
+				switch {
+				case err == nil:
+					return c.NoContent(code)
+				case code == 0:
+					return err
+				default:
+					return echo5.NewHTTPError(code, err.Error())
+				}
+			}, echo5.WrapHandler(http.NotFoundHandler()))
+		},
 	}
-	shop, err := routers.Echo(newBench(t, rule).guard, func(c echo.Context) error {
-		answer := answers[0]
-		answers = answers[1:]
-		return answer(c)
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	declined := send(shop, http.MethodPost, "/orders/42/pay")
-	wantStatus(t, declined, http.StatusPaymentRequired)
-	if !strings.Contains(declined.Body.String(), "no money") {
-		t.Errorf("got %q", declined.Body)
-	}
-	wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusCreated)
-	wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusTooManyRequests)
 }
 
+// An error of an echo handler is answered under the lock, and no debounce window begins.
+func TestEcho_Errors(t *testing.T) {
+	t.Parallel()
+	for name, serve := range echoes() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", Debounce: time.Hour}
+			paid := false
+			shop, err := serve(newBench(t, rule).guard, func(*http.Request) (int, error) {
+				if !paid {
+					paid = true
+					return http.StatusPaymentRequired, errors.New("no money")
+				}
+				return http.StatusCreated, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			declined := send(shop, http.MethodPost, "/orders/42/pay")
+			wantStatus(t, declined, http.StatusPaymentRequired)
+			if !strings.Contains(declined.Body.String(), "no money") {
+				t.Errorf("got %q", declined.Body)
+			}
+			wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusCreated)
+			wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusTooManyRequests)
+		})
+	}
+}
+
+// If the error of an echo handler is a result of a lost lock, only the guard answers.
 func TestEcho_Lost(t *testing.T) {
 	t.Parallel()
-	rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", LeaseTime: 50 * time.Millisecond}
-	shop, err := routers.Echo(newBench(t, rule).guard, func(c echo.Context) error {
-		<-c.Request().Context().Done()
-		return c.Request().Context().Err()
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
+	for name, serve := range echoes() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", LeaseTime: 50 * time.Millisecond}
+			shop, err := serve(newBench(t, rule).guard, func(r *http.Request) (int, error) {
+				<-r.Context().Done()
+				return 0, r.Context().Err()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lost := send(shop, http.MethodPost, "/orders/42/pay")
+			if lost.Code < http.StatusInternalServerError || !strings.Contains(lost.Body.String(), "lost") || strings.Count(lost.Body.String(), "{") != 1 {
+				t.Errorf("got %d %s", lost.Code, lost.Body)
+			}
+		})
 	}
-	lost := send(shop, http.MethodPost, "/orders/42/pay")
-	if lost.Code < http.StatusInternalServerError || !strings.Contains(lost.Body.String(), "lost") || strings.Count(lost.Body.String(), "{") != 1 {
-		t.Errorf("got %d %s", lost.Code, lost.Body)
+}
+
+// The request of net/http gets the parsed form of the handler, because net/http removes the files of that form.
+func TestEcho_Multipart(t *testing.T) {
+	t.Parallel()
+	for name, serve := range echoes() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}"}
+			shop, err := serve(newBench(t, rule).guard, func(r *http.Request) (int, error) {
+				return http.StatusNoContent, r.ParseMultipartForm(0)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var body bytes.Buffer
+			form := multipart.NewWriter(&body)
+			if err := errors.Join(form.WriteField("note", "quick"), form.Close()); err != nil {
+				t.Fatal(err)
+			}
+			r, w := httptest.NewRequest(http.MethodPost, "/orders/42/pay", &body), httptest.NewRecorder()
+			r.Header.Set("Content-Type", form.FormDataContentType())
+			shop.ServeHTTP(w, r)
+			wantStatus(t, w, http.StatusNoContent)
+			if r.MultipartForm == nil {
+				t.Error("the request has no form")
+			}
+		})
 	}
 }
