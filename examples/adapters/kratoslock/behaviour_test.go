@@ -82,7 +82,7 @@ func starting(serve server) func(testing.TB, *adaptertest.Program) (adaptertest.
 	return func(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
 		queue := &shop{pay: p.Queue}
 		opts := []grpclock.Option{grpclock.WithTokenHeader(), grpclock.WithFallback("queue", func(ctx context.Context, r proto.Message) (proto.Message, error) {
-			return queue.ReserveOrFail(ctx, r.(*shoppb.ReserveRequest)) //nolint:forcetypeassert // a test
+			return queue.ReserveOrFail(ctx, r.(*shoppb.ReserveRequest))
 		})}
 		for _, r := range p.InCode {
 			r.Endpoint = ruleset.GRPC(operation)
@@ -114,13 +114,13 @@ func register(s *khttp.Server, shop shoppb.ShopServer) {
 		}
 		khttp.SetOperation(ctx, operation)
 		h := ctx.Middleware(func(ctx context.Context, req any) (any, error) {
-			return shop.ReserveOrFail(ctx, req.(*shoppb.ReserveRequest)) //nolint:forcetypeassert // as in generated code
+			return shop.ReserveOrFail(ctx, req.(*shoppb.ReserveRequest))
 		})
 		out, err := h(ctx, &in)
 		if err != nil {
 			return err
 		}
-		return ctx.Result(http.StatusOK, out.(*shoppb.ReserveReply)) //nolint:forcetypeassert // as in generated code
+		return ctx.Result(http.StatusOK, out.(*shoppb.ReserveReply))
 	})
 }
 
