@@ -72,9 +72,8 @@ func (s *shop) ReserveOrFail(ctx context.Context, r *shoppb.ReserveRequest) (*sh
 	return &shoppb.ReserveReply{Receipt: text}, nil
 }
 
-// server serves a shop behind a middleware. A request ends after the timeout, unless it is 0. checked is the argument of
-// Check.
-type server func(tb testing.TB, guard middleware.Middleware, timeout time.Duration, s *shop) (checked grpclock.Server, call callFunc)
+// server serves a shop behind a middleware, without a timeout. checked is the argument of Check.
+type server func(tb testing.TB, guard middleware.Middleware, s *shop) (checked grpclock.Server, call callFunc)
 
 type callFunc func(context.Context, adaptertest.Call) adaptertest.Answer
 
@@ -95,7 +94,7 @@ func starting(serve server) func(testing.TB, *adaptertest.Program) (adaptertest.
 		if err != nil {
 			return adaptertest.Server{}, err
 		}
-		checked, call := serve(tb, kratoslock.Middleware(guard), 0, &shop{pay: p.Pay})
+		checked, call := serve(tb, kratoslock.Middleware(guard), &shop{pay: p.Pay})
 		return adaptertest.Server{Check: func() error { return guard.Check(checked) }, Aspect: guard.Aspect(), Hold: grpclock.Hold, Call: call}, nil
 	}
 }
@@ -124,9 +123,9 @@ func register(s *khttp.Server, shop shoppb.ShopServer) {
 	})
 }
 
-func serveHTTP(tb testing.TB, guard middleware.Middleware, timeout time.Duration, s *shop) (checked grpclock.Server, call callFunc) {
+func serveHTTP(tb testing.TB, guard middleware.Middleware, s *shop) (checked grpclock.Server, call callFunc) {
 	tb.Helper()
-	server := khttp.NewServer(khttp.Timeout(timeout), khttp.Middleware(recovery.Recovery(recovering()), guard))
+	server := khttp.NewServer(khttp.Timeout(0), khttp.Middleware(recovery.Recovery(recovering()), guard))
 	register(server, s)
 	listening := httptest.NewServer(server)
 	tb.Cleanup(listening.Close)
@@ -169,13 +168,13 @@ func lockReason(reason string) string {
 	return ""
 }
 
-func serveGRPC(tb testing.TB, guard middleware.Middleware, timeout time.Duration, s *shop) (checked grpclock.Server, call callFunc) {
+func serveGRPC(tb testing.TB, guard middleware.Middleware, s *shop) (checked grpclock.Server, call callFunc) {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	server := kgrpc.NewServer(kgrpc.Timeout(timeout), kgrpc.Middleware(recovery.Recovery(recovering()), guard))
+	server := kgrpc.NewServer(kgrpc.Timeout(0), kgrpc.Middleware(recovery.Recovery(recovering()), guard))
 	shoppb.RegisterShopServer(server, s)
 	go func() { _ = server.Serve(listener) }()
 	tb.Cleanup(server.Server.Stop) // the Stop of kratos would wait for calls

@@ -3,12 +3,15 @@ package kratoslock_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	kerrors "github.com/go-kratos/kratos/v2/errors"
 	"github.com/go-kratos/kratos/v2/middleware"
+	khttp "github.com/go-kratos/kratos/v2/transport/http"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect/adaptertest"
@@ -71,7 +74,7 @@ func TestMiddleware_OneLock(t *testing.T) {
 		return "paid", nil
 	}}
 	for name, serve := range servers {
-		_, calls[name] = serve(t, kratoslock.Middleware(guard), 0, s)
+		_, calls[name] = serve(t, kratoslock.Middleware(guard), s)
 	}
 	for name, call := range calls {
 		if got := call(t.Context(), adaptertest.Call{ID: "42"}); got.Text != "paid" {
@@ -87,7 +90,7 @@ func TestMiddleware_Twice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, guard := newGuard(t, func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Semaphore, 1 })
-			_, call := serve(t, middleware.Chain(kratoslock.Middleware(guard), kratoslock.Middleware(guard)), 0, &shop{pay: paid})
+			_, call := serve(t, middleware.Chain(kratoslock.Middleware(guard), kratoslock.Middleware(guard)), &shop{pay: paid})
 			if got := call(t.Context(), adaptertest.Call{ID: "42"}); got.Text != "paid" {
 				t.Errorf("got %+v", got)
 			}
@@ -113,7 +116,7 @@ func TestMiddleware_NoTransport(t *testing.T) {
 func TestMiddleware_HTTPStatus(t *testing.T) {
 	t.Parallel()
 	redis, guard := newGuard(t, func(r *ruleset.Rule) { r.Status.Busy = failpolicy.Status{HTTP: http.StatusLocked, GRPC: 9} })
-	_, call := serveHTTP(t, kratoslock.Middleware(guard), 0, &shop{pay: paid})
+	_, call := serveHTTP(t, kratoslock.Middleware(guard), &shop{pay: paid})
 	redis.Take("item:42", time.Hour)
 	wantCode(t, call(t.Context(), adaptertest.Call{ID: "42"}), http.StatusLocked)
 }
@@ -122,7 +125,7 @@ func TestMiddleware_HTTPStatus(t *testing.T) {
 func TestMiddleware_Variables(t *testing.T) {
 	t.Parallel()
 	_, guard := newGuard(t, func(r *ruleset.Rule) { r.Key = `item:#{metadata["x-tenant"]}:#{peer}` })
-	_, call := serveHTTP(t, kratoslock.Middleware(guard), 0, &shop{pay: func(ctx context.Context, _ string) (string, error) {
+	_, call := serveHTTP(t, kratoslock.Middleware(guard), &shop{pay: func(ctx context.Context, _ string) (string, error) {
 		return grpclock.Hold(ctx).Key(), nil
 	}})
 	if got := call(t.Context(), adaptertest.Call{ID: "42", Tenant: "acme"}); got.Text != "item:acme:127.0.0.1" {
@@ -130,23 +133,20 @@ func TestMiddleware_Variables(t *testing.T) {
 	}
 }
 
-// A wait ends before the timeout of a server, and the answer is the one for a taken lock.
+// A wait ends before the timeout of a server, which is one second. The answer is the one for a taken lock.
 func TestMiddleware_Timeout(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		serve server
-		want  int
-	}{
-		"http": {serveHTTP, http.StatusConflict}, "grpc": {serveGRPC, int(failpolicy.Busy.Status().GRPC)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			redis, guard := newGuard(t, func(r *ruleset.Rule) { r.WaitTime = time.Hour })
-			_, call := tt.serve(t, kratoslock.Middleware(guard), time.Second, &shop{pay: paid})
-			redis.Take("item:42", 2*time.Hour)
-			wantCode(t, call(t.Context(), adaptertest.Call{ID: "42"}), tt.want)
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		redis, guard := newGuard(t, func(r *ruleset.Rule) { r.WaitTime = time.Hour })
+		server := khttp.NewServer(khttp.Middleware(kratoslock.Middleware(guard)))
+		register(server, &shop{pay: paid})
+		redis.Take("item:42", 2*time.Hour)
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/items/42/reserve", http.NoBody))
+		if w.Code != http.StatusConflict {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+	})
 }
 
 // Check finds the methods of a service that only HTTP serves.
