@@ -1,0 +1,28 @@
+// Package fiberlock runs routes of fiber v3 under the locks of declared rules, with package httplock. Copy its files.
+//
+//	guard, err := httplock.New(locks, httplock.WithSet(rules))
+//	app := fiber.New(fiber.Config{UnescapePath: true})
+//	app.Use(recover.New(), authentication)
+//	app.Post("/orders/:id/pay", fiberlock.Lock(guard), pay)
+//	err = fiberlock.Check(app, guard)
+//
+// A rule names a route as it is registered, without constraints and question marks: POST /orders/:id for
+// /orders/:id<int>. A HEAD request runs under the rule of GET. The handler gets the lock with c.Context(); httplock.Hold
+// and httplock.Caller work with it. c itself also carries the lock, but it is never canceled.
+//
+// fiber is built on fasthttp, so some promises of httplock do not hold:
+//
+//   - fasthttp does not notice that a client has left. Such a request waits until its wait_time is over, and its handler
+//     may still run. Do not use wait_time: forever.
+//   - The lock is free before fasthttp sends the response. A stream (SendStream, SendStreamWriter) and a hijacked
+//     connection, such as a WebSocket, therefore run without the lock: read the data under the lock and stream it afterwards.
+//   - With StreamRequestBody a key cannot read the body: the answer is 400. A key does not decode a compressed body.
+//   - c is reused when the handler returns. Work that goes on uses the context of Hold.Handover, never c.
+//
+// Put fiber's timeout around the guard: timeout.New(func(c fiber.Ctx) error { return c.Next() }) before Lock. Inside, it
+// answers while the handler goes on, and the lock is released during that work. Give httplock.WithFallback a
+// fiberlock.Handler, and read c in httplock.WithVariable with fiberlock.Ctx. A rule with on_lost: fail needs
+// httplock.WithBuffer; any size is enough, because fasthttp holds responses back anyway.
+//
+// Shut down in this order: app.Shutdown, which waits for handlers, locks.Close, the Redis client.
+package fiberlock
