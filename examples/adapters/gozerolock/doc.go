@@ -1,0 +1,38 @@
+// Package gozerolock runs REST routes of go-zero under the locks of declared rules, with package httplock. Copy gozero.go.
+//
+//	guard, err := httplock.New(locks, httplock.WithSet(rules))
+//	server := rest.MustNewServer(c.RestConf)
+//	server.AddRoutes(gozerolock.Routes(guard, "/api", rest.Route{Method: http.MethodPost, Path: "/orders/:id/pay", Handler: pay}),
+//		rest.WithPrefix("/api"), rest.WithJwt(c.Auth.AccessSecret))
+//	err = gozerolock.Check(server, guard)
+//
+// goctl generates the calls of AddRoutes. Wrap their routes. A rule names the whole path: POST /api/orders/:id/pay. The
+// guard runs after the middlewares of go-zero and of rest.Server.Use, and after authentication.
+//
+// go-zero answers 503 after Timeout (3 s by default) although the handler goes on. The lock is held until the handler
+// returns. A wait ends before the timeout, with 409. The circuit breaker counts answers of 500 and more. An outage of Redis
+// (503) therefore opens it, and a taken lock (409, 429) does not.
+//
+// Shut down the server first, then the lock client, then the Redis client.
+//
+// # RPC
+//
+// An RPC server of go-zero is a gRPC server, and package grpclock needs no adapter:
+//
+//	server := zrpc.MustNewServer(c.RpcServerConf, func(s *grpc.Server) {
+//		orderspb.RegisterOrdersServer(s, shop)
+//		logx.Must(guard.Check(s))
+//	})
+//	server.AddUnaryInterceptors(guard.UnaryServerInterceptor())
+//	server.AddStreamInterceptors(guard.StreamServerInterceptor())
+//
+// Its breaker counts RESOURCE_EXHAUSTED as a failure. This is the status of debounced, overload and a full semaphore, so a
+// few double clicks would block the method for every caller. Set the status of these causes, for example to ABORTED:
+//
+//	status:
+//	  debounced: {http: 429, grpc: ABORTED}
+//	  overload: {http: 429, grpc: ABORTED}
+//	  busy: {http: 429, grpc: ABORTED} # for a semaphore
+//
+// The tests of this package do not compile this part, because package zrpc needs 560 packages, such as etcd and Kubernetes.
+package gozerolock
