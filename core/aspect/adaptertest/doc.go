@@ -4,5 +4,7 @@
 //
 //	func TestBehaviour(t *testing.T) { adaptertest.Run(t, shop) }
 //
+// An adapter for HTTP uses [ServeHTTP], or [CallHTTP] if its server is not built on net/http.
+//
 // The tests run in real time against an embedded Redis. None depends on the speed of the machine.
 package adaptertest

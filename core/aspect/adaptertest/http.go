@@ -71,9 +71,10 @@ func ServeHTTP(tb testing.TB, handler http.Handler, s Server) Server {
 	return h.calling(s)
 }
 
-// CallHTTP is [ServeHTTP] for a server that is not built on net/http and listens at url, such as "http://127.0.0.1:8080".
-// Around the guard, the server needs a middleware that sets [Headers] and a recovery that answers with the value of the
-// panic. CallHTTP does not test bodies that arrive late, because such a server reads a body before it calls handlers.
+// CallHTTP returns s with the Call of [ServeHTTP], for a server that is not built on net/http. The server listens at url,
+// such as "http://127.0.0.1:8080". Around the guard, it needs a middleware that sets [Headers] and a recovery that answers
+// with the value of the panic. [Run] then does not test bodies that arrive late, because such a server reads a body before it
+// calls handlers.
 func CallHTTP(tb testing.TB, url string, s Server) Server {
 	tb.Helper()
 	h := client{tb, url, &http.Client{Transport: &http.Transport{}}}

@@ -36,11 +36,11 @@
 //     Put it around the handlers: use With or Group there. Give Check every pattern that Middleware guards.
 //   - Handle on a router below another router, such as a router of chi's Route and Mount, does not get the whole
 //     pattern. Use With(guard.Middleware) there.
-//   - A router may leave the method out of its pattern, as chi does, while the rules for the methods of a path
+//   - A router may leave the method out of its pattern, as chi and echo v5 do, while the rules for the methods of a path
 //     differ. Let a middleware before the guard write the method into the Pattern; with chi it is
 //     RouteContext(r.Context()).RouteMethod. Do not use r.Method, because a middleware may have changed it.
 //
-// If a router, such as echo, sets no Pattern, add a middleware before the guard that sets it and calls
+// If a router, such as echo v4, sets no Pattern, add a middleware before the guard that sets it and calls
 // [http.Request.SetPathValue] for each parameter. The routes keep their spelling, such as /orders/:id/pay. See
 // examples/routers for both, and examples/nethttp for a whole service.
 //
@@ -101,7 +101,8 @@
 //
 // # What the guard does not do
 //
-// The guard sees only the answer, not an error that a handler of another framework returns to that framework.
+// The guard sees only the answer, not an error that a handler of another framework returns to that framework. An adapter
+// for such a framework writes the answer for that error below the guard, unless [Lost] returns an error.
 // The guard does not answer on a connection that a handler hijacks. If a handler returns while its work goes on, as
 // [http.TimeoutHandler] does after a timeout, the lock is released during that work. Put such a handler around the guard
 // and not into it, or hand the lock over to the work with [core.Hold.Handover]. If a router keeps its writers

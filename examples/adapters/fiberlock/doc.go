@@ -12,7 +12,7 @@
 //
 // fiber is built on fasthttp, so some promises of httplock do not hold:
 //
-//   - fasthttp does not notice that a client has left. Such a request waits until its wait_time is over, and its handler
+//   - fasthttp does not notice that a client has left. Such a request waits until its wait_time ends, and its handler
 //     may still run. Do not use wait_time: forever.
 //   - The lock is free before fasthttp sends the response. A stream (SendStream, SendStreamWriter) and a hijacked
 //     connection, such as a WebSocket, therefore run without the lock: read the data under the lock and stream it afterwards.
