@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 )
@@ -45,6 +46,35 @@ func DecodeJSON(document []byte) (any, error) {
 		return nil, errors.Join(errMore, err)
 	}
 	return value, nil
+}
+
+// DecodeJSONAs decodes a document like [DecodeJSON] and then into a new value of type t, as encoding/json does. It returns a
+// pointer to that value. If t is nil, it returns the result of DecodeJSON. Its errors do not quote the document.
+func DecodeJSONAs(document []byte, t reflect.Type) (any, error) {
+	value, err := DecodeJSON(document) // refuses a name that is there twice: another type may take the other value
+	if err != nil || t == nil {
+		return value, err
+	}
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	target := reflect.New(t)
+	if err := d.Decode(target.Interface()); err != nil {
+		return nil, withoutValue(err)
+	}
+	return target.Interface(), nil
+}
+
+// withoutValue returns an error without the part of the document that err quotes.
+func withoutValue(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return err
+	case wrong.Field == "":
+		return errors.New("the document is not of type " + wrong.Type.String())
+	default:
+		return errors.New("the field " + wrong.Field + " is not of type " + wrong.Type.String())
+	}
 }
 
 // decodeValue decodes one value token by token. If it decoded the value as a whole, encoding/json

@@ -3,6 +3,7 @@ package keyexpr_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode"
@@ -247,5 +248,29 @@ func TestDecodeJSON_FoldsLikeEncodingJSON(t *testing.T) {
 		if _, err := keyexpr.DecodeJSON([]byte(document)); err != nil {
 			t.Errorf("%q are the same name: %v", names, err)
 		}
+	}
+}
+
+func TestDecodeJSONAs(t *testing.T) {
+	t.Parallel()
+	type order struct {
+		ID     string `json:"id"`
+		Amount any    `json:"amount"`
+	}
+	typ := reflect.TypeFor[order]()
+	got, err := keyexpr.DecodeJSONAs([]byte(`{"ID": "42", "amount": 9007199254740993}`), typ)
+	if want := (&order{ID: "42", Amount: json.Number("9007199254740993")}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := keyexpr.DecodeJSONAs([]byte(`{"id": "a", "ID": "b"}`), typ); err == nil {
+		t.Error("a name that is there twice was accepted")
+	}
+	for document, want := range map[string]string{`{"id": 4711}`: "the field id is not of type string", `4711`: "the document is not of type keyexpr_test.order"} {
+		if _, err := keyexpr.DecodeJSONAs([]byte(document), typ); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %q", document, err, want)
+		}
+	}
+	if got, err := keyexpr.DecodeJSONAs([]byte(`[true]`), nil); err != nil || !reflect.DeepEqual(got, []any{true}) {
+		t.Errorf("without a type: got %v, %v", got, err)
 	}
 }

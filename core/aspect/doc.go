@@ -1,5 +1,6 @@
 // Package aspect turns rules into locks around a handler. The adapters for Gin, net/http, gRPC, Connect and plain
-// functions ([Wrap]) are built on it. An adapter for another framework implements [Call], describes its endpoints to
+// functions ([Wrap]) are built on it. An adapter for a queue, which calls handlers by name, is a [MessageGuard] and the
+// translation of its [Outcome]. An adapter for another framework implements [Call], describes its endpoints to
 // a [Registry] with an [Adapter], and translates the [Outcome] of [Point.Run]. Package adaptertest tests such an
 // adapter, and examples/adapters/README.md shows how to write one. Package httpcall contains the code that only the HTTP
 // adapters of this module need. Its API is not stable.

@@ -42,7 +42,8 @@ type Outcome struct {
 	// if nothing went wrong, and also if a rule is disabled, makes a dry run, or does not apply.
 	Cause failpolicy.Cause
 
-	// Misconfigured reports that the program and not the request is at fault. Cause is then [failpolicy.Key].
+	// Misconfigured reports that the program and not the request is at fault. Cause is then [failpolicy.Key], or empty after
+	// [MessageGuard.Run] if the rules of the endpoint do not compile.
 	Misconfigured bool
 
 	// Unlocked has the same meaning as in [Grant].
@@ -76,6 +77,10 @@ type Outcome struct {
 func (o *Outcome) failed() bool {
 	return o.Verdict == VerdictRefused || o.Verdict == VerdictLost
 }
+
+// Postponed reports whether no handler ran, for a reason that passes by itself: the lock is taken, too many calls wait, or
+// Redis does not answer. A queue delivers the message again after RetryAfter and does not count the delivery as an attempt.
+func (o *Outcome) Postponed() bool { return o.Verdict == VerdictRefused && o.RetryAfter > 0 }
 
 // Result returns the error of the call as a Go function would return it: the [*RefusedError] if the client gets
 // Status, otherwise Err.

@@ -2,8 +2,6 @@ package httpvars
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"maps"
 	"mime/multipart"
 	"net/http"
@@ -22,10 +20,7 @@ func decodeBody(p *payload, typ reflect.Type) (any, error) {
 	if err != nil || len(content) == 0 {
 		return nil, err
 	}
-	value, err := keyexpr.DecodeJSON(content)
-	if err == nil && typ != nil {
-		value, err = decodeTyped(content, typ)
-	}
+	value, err := keyexpr.DecodeJSONAs(content, typ)
 	if err != nil {
 		return nil, badBody("needs a body of JSON", err)
 	}
@@ -34,27 +29,6 @@ func decodeBody(p *payload, typ reflect.Type) (any, error) {
 
 func isJSON(mediaType string) bool {
 	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
-}
-
-// decodeTyped decodes a body into a type. [keyexpr.DecodeJSON] has already refused an object that
-// contains a name twice. The key and the handler may decode the body into different types, which
-// might take different values of that name.
-func decodeTyped(content []byte, typ reflect.Type) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(content))
-	d.UseNumber()
-	target := reflect.New(typ)
-	if err := d.Decode(target.Interface()); err != nil {
-		return nil, withoutValue(err)
-	}
-	return target.Interface(), nil
-}
-
-// withoutValue returns an error without the text of the request that err quotes.
-func withoutValue(err error) error {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return errors.New("the field " + wrong.Field + " is not of type " + wrong.Type.String())
-	}
-	return err
 }
 
 const (
