@@ -1,0 +1,308 @@
+package gocronlock_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/examples/adapters/gocronlock"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	goleak.VerifyTestMain(m)
+}
+
+// instance is an instance of a service: a lock client and a scheduler. shutdown shuts down the scheduler once, because a second
+// Shutdown of gocron waits until its timeout.
+func instance(t *testing.T, redis *redistest.Server, opts ...core.Option) (locks *core.Client, scheduler gocron.Scheduler, shutdown func() error) {
+	t.Helper()
+	locks, err := core.New(redis.Client(), append([]core.Option{core.WithBackendTimeout(time.Minute)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scheduler, err = gocron.NewScheduler(); err != nil {
+		t.Fatal(err)
+	}
+	shutdown = sync.OnceValue(scheduler.Shutdown)
+	t.Cleanup(func() {
+		if err := shutdown(); err != nil {
+			t.Error(err)
+		}
+		_ = locks.Close(t.Context())
+	})
+	return locks, scheduler, shutdown
+}
+
+// lockErrors records the errors of a Locker.
+type lockErrors struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (l *lockErrors) option() gocron.JobOption {
+	return gocron.WithEventListeners(gocron.AfterLockError(func(_ uuid.UUID, _ string, err error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.all = append(l.all, err)
+	}))
+}
+
+func (l *lockErrors) await(t *testing.T, n int) []error {
+	t.Helper()
+	var got []error
+	awaitEvent(t, "the errors of the Locker", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		got = l.all
+		return len(got) >= n
+	})
+	return got
+}
+
+func awaitEvent(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !happened(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: it did not happen", what)
+		}
+	}
+}
+
+// once starts a job with its scheduler.
+func once() gocron.JobDefinition { return gocron.OneTimeJob(gocron.OneTimeJobStartImmediately()) }
+
+func isFree(t *testing.T, locks *core.Client, name string) bool {
+	t.Helper()
+	state, err := locks.Lock(name).State(context.WithoutCancel(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(state.Holders) == 0
+}
+
+// Three instances have the same tick. The clock of the third one is late: its tick comes after the job has ended.
+func TestLocker_OneInstanceRuns(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	var ran atomic.Int32
+	var skipped lockErrors
+	entered, finish := make(chan struct{}, 3), make(chan struct{})
+	start := func() *core.Client {
+		locks, scheduler, _ := instance(t, redis)
+		job := func(ctx context.Context) error {
+			core.MustHold(ctx, "job:close-day")
+			ran.Add(1)
+			entered <- struct{}{}
+			<-finish
+			return nil
+		}
+		if _, err := gocronlock.NewLocker(locks, time.Hour).NewJob(scheduler, once(), "close-day", job, skipped.option()); err != nil {
+			t.Fatal(err)
+		}
+		scheduler.Start()
+		return locks
+	}
+	first := start()
+	<-entered
+	start()
+	skipped.await(t, 1)
+	close(finish)
+	awaitEvent(t, "the end of the job", func() bool { return first.Stats().Holds == 0 })
+	start()
+	for _, err := range skipped.await(t, 2) {
+		if !errors.Is(err, core.ErrNotAcquired) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if ran.Load() != 1 {
+		t.Errorf("ran %d times", ran.Load())
+	}
+}
+
+// keep counts from the start of a run, and a run that is longer than keep frees the lock at its end.
+func TestLocker_Keep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		locks, err := core.New(redistest.New(t).Client())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = locks.Close(t.Context()) })
+		locker := gocronlock.NewLocker(locks, time.Minute)
+		work := func(d time.Duration) {
+			lock, err := locker.Lock(t.Context(), "poll")
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(d) // virtual time
+			if err := lock.Unlock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		work(40 * time.Second)
+		time.Sleep(19 * time.Second) // virtual time
+		if _, err := locker.Lock(t.Context(), "poll"); !errors.Is(err, core.ErrNotAcquired) {
+			t.Errorf("59 s after the start: got %v", err)
+		}
+		time.Sleep(2 * time.Second) // virtual time
+		work(2 * time.Minute)
+		work(0)
+	})
+}
+
+// The context of a job ends with its lock. After that, after a panic and after a shutdown the lock is free.
+func TestLocker_JobEnds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		job  func(ctx context.Context, t *testing.T) error
+		stop bool
+		want error
+	}{
+		"loss": {want: core.ErrLost, job: func(ctx context.Context, t *testing.T) error {
+			hold, _ := core.Held(ctx, "job:close-day")
+			if err := hold.Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}},
+		"shutdown": {stop: true, want: context.Canceled, job: func(ctx context.Context, _ *testing.T) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}},
+		"panic": {want: gocron.ErrPanicRecovered, job: func(context.Context, *testing.T) error { panic("declined") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redis := redistest.New(t)
+			locks, scheduler, shutdown := instance(t, redis)
+			failed, entered := make(chan error, 1), make(chan struct{})
+			listeners := gocron.WithEventListeners(
+				gocron.AfterJobRunsWithError(func(_ uuid.UUID, _ string, err error) { failed <- err }),
+				gocron.AfterJobRunsWithPanic(func(uuid.UUID, string, any) {}),
+			)
+			job := func(ctx context.Context) error {
+				close(entered)
+				return test.job(ctx, t)
+			}
+			if _, err := gocronlock.NewLocker(locks, 0).NewJob(scheduler, once(), "close-day", job, listeners); err != nil {
+				t.Fatal(err)
+			}
+			scheduler.Start()
+			<-entered
+			if test.stop {
+				if err := shutdown(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := <-failed; !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			awaitEvent(t, "the release", func() bool { return isFree(t, locks, "job:close-day") })
+		})
+	}
+}
+
+// If Redis does not answer, no instance runs the job, and the error is not "taken".
+func TestLocker_Unavailable(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	locks, scheduler, _ := instance(t, redis, core.WithBackendTimeout(50*time.Millisecond)) // so that the call fails sooner
+	redis.Down()
+	t.Cleanup(redis.Up)
+	var skipped lockErrors
+	_, err := gocronlock.NewLocker(locks, 0).NewJob(scheduler, once(), "close-day",
+		func(context.Context) error { t.Error("the job ran"); return nil }, skipped.option())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheduler.Start()
+	if got := skipped.await(t, 1); !errors.Is(got[0], core.ErrUnavailable) || errors.Is(got[0], core.ErrNotAcquired) {
+		t.Errorf("got %v", got[0])
+	}
+}
+
+// candidate is an instance that may lead. resign ends its term.
+func candidate(t *testing.T, redis *redistest.Server) (e *gocronlock.Elector, scheduler gocron.Scheduler, resign func()) {
+	t.Helper()
+	locks, err := core.New(redis.Client(), core.WithBackendTimeout(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e = gocronlock.NewElector(locks.FencedLock("leader"))
+	if scheduler, err = gocron.NewScheduler(gocron.WithDistributedElector(e)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	resign = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		_ = scheduler.Shutdown()
+		resign()
+		_ = locks.Close(t.Context())
+	})
+	return e, scheduler, resign
+}
+
+func leads(t *testing.T, e *gocronlock.Elector) func() bool {
+	t.Helper()
+	return func() bool { return e.IsLeader(t.Context()) == nil }
+}
+
+// The leader runs the jobs. When it loses the lock, its job ends and the other instance leads, with a larger token. When that one
+// resigns, the first leads again.
+func TestElector(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	first, scheduler, _ := candidate(t, redis)
+	awaitEvent(t, "the first instance leads", leads(t, first))
+	second, _, resign := candidate(t, redis)
+	ended := make(chan error, 1)
+	_, err := first.NewJob(scheduler, once(), "close-day", func(ctx context.Context) error {
+		if second.IsLeader(ctx) == nil {
+			t.Error("two leaders")
+		}
+		if err := first.Hold().Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := first.Hold().Token()
+	scheduler.Start()
+	if cause := <-ended; !errors.Is(cause, core.ErrLost) {
+		t.Errorf("the context of the job ended with %v", cause)
+	}
+	awaitEvent(t, "an instance leads again", func() bool { return leads(t, first)() || leads(t, second)() })
+	leader := second
+	if leads(t, first)() {
+		leader = first
+	}
+	if leader.Hold().Token() <= token {
+		t.Errorf("token %d after %d", leader.Hold().Token(), token)
+	}
+	resign()
+	awaitEvent(t, "the first instance leads", leads(t, first))
+}
