@@ -58,7 +58,8 @@ func New(a *aspect.Aspect, rules ruleset.Provider, types map[string]any, fallbac
 	return &Guard{guard}, guard.Check()
 }
 
-// Middleware is for [asynq.ServeMux.Use]. The context of the handler carries the lock and ends when the lock is lost.
+// Middleware returns next with a lock around it, for [asynq.ServeMux.Use]. The context of the handler carries the lock and ends when
+// the lock is lost.
 func (g *Guard) Middleware(next asynq.Handler) asynq.Handler {
 	handle := func(ctx context.Context, t task) error { return next.ProcessTask(ctx, t.Task) }
 	return asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
@@ -76,8 +77,8 @@ func (g *Guard) Middleware(next asynq.Handler) asynq.Handler {
 	})
 }
 
-// Config returns c with an IsFailure and a RetryDelayFunc for postponed tasks. For all other errors they call those of c. The
-// ErrorHandler of c does not see postponed tasks.
+// Config returns c with an IsFailure and a RetryDelayFunc that know postponed tasks. For all other errors they call the functions
+// of c. The ErrorHandler of c does not see postponed tasks.
 func Config(c asynq.Config) asynq.Config {
 	isFailure, delay, handler := c.IsFailure, c.RetryDelayFunc, c.ErrorHandler
 	if delay == nil {

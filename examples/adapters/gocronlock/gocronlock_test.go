@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// instance is an instance of a service: a lock client and a scheduler. shutdown shuts down the scheduler once, because a second
+// instance returns the lock client and the scheduler of an instance of a service. shutdown shuts down the scheduler once, because a second
 // Shutdown of gocron waits until its timeout.
 func instance(t *testing.T, redis *redistest.Server, opts ...core.Option) (locks *core.Client, scheduler gocron.Scheduler, shutdown func() error) {
 	t.Helper()
@@ -234,7 +234,7 @@ func TestLocker_Unavailable(t *testing.T) {
 	}
 }
 
-// candidate is an instance that may lead. resign ends its term.
+// candidate returns the Elector and the scheduler of an instance that may lead. resign ends its term.
 func candidate(t *testing.T, redis *redistest.Server) (e *gocronlock.Elector, scheduler gocron.Scheduler, resign func()) {
 	t.Helper()
 	locks, err := core.New(redis.Client(), core.WithBackendTimeout(time.Minute))

@@ -78,7 +78,8 @@ func New(a *aspect.Aspect, rules ruleset.Provider, handlers map[string]any, fall
 	return &Guard{guard, pause}, guard.Check()
 }
 
-// Middleware is for [message.Router.AddMiddleware]. The context of the message carries the lock and ends when the lock is lost.
+// Middleware returns next with a lock around it, for [message.Router.AddMiddleware]. The context of the message carries the lock and
+// ends when the lock is lost.
 func (g *Guard) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	return func(m *message.Message) ([]*message.Message, error) {
 		ctx := m.Context()
