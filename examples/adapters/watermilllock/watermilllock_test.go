@@ -61,7 +61,9 @@ type subscription struct {
 
 func newSubscription() *subscription { return &subscription{messages: make(chan *message.Message)} }
 
-func (s *subscription) Subscribe(context.Context, string) (<-chan *message.Message, error) {
+// Subscribe returns a channel that is closed when ctx is done. At its Close, a router either calls Close or only cancels ctx.
+func (s *subscription) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
+	context.AfterFunc(ctx, func() { _ = s.Close() })
 	return s.messages, nil
 }
 
