@@ -13,6 +13,7 @@ require (
 	github.com/go-co-op/gocron/v2 v2.21.2
 	github.com/go-kratos/kratos/v2 v2.8.3
 	github.com/gofiber/fiber/v3 v3.1.0
+	github.com/google/uuid v1.6.0
 	github.com/grafana/grafana-foundation-sdk/go v0.0.7
 	github.com/hibiken/asynq v0.26.0
 	github.com/interlock-go/interlock v0.0.0-00010101000000-000000000000
@@ -69,7 +70,6 @@ require (
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/gofiber/schema v1.7.0 // indirect
 	github.com/gofiber/utils/v2 v2.0.2 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/gorilla/mux v1.8.1 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.30.0 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
