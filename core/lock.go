@@ -106,22 +106,38 @@ func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Conte
 
 // Do takes the lock, runs fn with the context of the hold, and releases the lock, even if fn panics or calls
 // [runtime.Goexit]. If Acquire fails, Do returns its error. Otherwise Do returns the error of fn, joined with [ErrLost]
-// or [ErrHeldTooLong] if the lock was lost, or held for too long, while fn ran. If fn returns nil, Do returns the error of the release. fn may release the hold
-// early or hand it over. If fn is nil, Do acquires nothing and returns [ErrInvalid].
-func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts ...AcquireOption) (err error) {
+// or [ErrHeldTooLong] if the lock was lost, or held for too long, while fn ran. If fn returns nil, Do returns the error
+// of the release. fn may release the hold early or hand it over. If fn is nil, Do acquires nothing and returns
+// [ErrInvalid]. [Call] is Do for a function that returns a value.
+func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts ...AcquireOption) error {
 	if fn == nil {
-		return l.nothingToDo()
+		return l.nothingToRun("Do")
+	}
+	_, err := Call(ctx, l, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) }, opts...)
+	return err
+}
+
+// Call runs fn under the lock l, like [Lock.Do], and returns the value of fn:
+//
+//	receipt, err := core.Call(ctx, locks.Lock("order:42"), charge, core.WaitTime(3*time.Second))
+//
+// If the lock is not acquired, Call returns the zero value and the error of [Lock.Acquire]. If fn fails, the lock is
+// lost, or the release fails, Call returns the value of fn together with the error. Do not use that value after
+// [ErrLost]: another holder may have changed the data since. For a semaphore, l is the field Lock of the [Semaphore].
+func Call[T any](ctx context.Context, l Lock, fn func(ctx context.Context) (T, error), opts ...AcquireOption) (value T, err error) {
+	if fn == nil {
+		return value, l.nothingToRun("Call")
 	}
 	hold, err := l.acquire(ctx, opts)
 	if err != nil {
-		return err
+		return value, err
 	}
 	defer func() { err = hold.conclude(ctx, err) }()
 	return fn(&hold.ctx)
 }
 
-// nothingToDo returns the error of a Do without a function. An error in the name takes precedence.
-func (l Lock) nothingToDo() error {
+// nothingToRun returns the error of a Do or a Call without a function. An error in the name takes precedence.
+func (l Lock) nothingToRun(what string) error {
 	var err error
 	if l.clients == nil {
 		_, err = l.keys()
@@ -131,10 +147,10 @@ func (l Lock) nothingToDo() error {
 	if err != nil {
 		return err
 	}
-	return invalidf("Do without a function: want one to run while the lock is held, or call Acquire")
+	return invalidf("%s without a function: want one to run while the lock is held, or call Acquire", what)
 }
 
-// conclude releases the hold at the end of Do and merges the errors.
+// conclude releases the hold at the end of Call and merges the errors.
 func (h *Hold) conclude(ctx context.Context, err error) error {
 	released := h.Release(ctx)
 	switch {
@@ -207,7 +223,7 @@ func (l Lock) prepareRedlock(opts []AcquireOption) ([]*acquisition, error) {
 	return list, nil
 }
 
-// acquisition is one call of Acquire or Do. A client reuses it if no other goroutine can refer to it.
+// acquisition is one call of Acquire, Do or Call. A client reuses it if no other goroutine can refer to it.
 type acquisition struct {
 	acquire.Acquisition
 
