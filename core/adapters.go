@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/interlock-go/interlock/core/internal/acquire"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -91,4 +92,11 @@ func (a forAdapters) FindThrough(key any) {
 			return
 		}
 	}
+}
+
+// Shared returns the value that an adapter keeps for this client under a key. The first call of a key calls create.
+// create may itself call Shared with another key.
+func (a forAdapters) Shared(key any, create func() any) any {
+	value, _ := a.client.shared.LoadOrStore(key, sync.OnceValue(create))
+	return value.(func() any)() //nolint:errcheck,forcetypeassert // the map has no other values
 }

@@ -33,6 +33,7 @@ type Client struct {
 	availability availability
 	carriers     carriers
 	spare        sync.Pool             // *acquisition values
+	shared       sync.Map              // values of adapters: key -> func() any; see forAdapters.Shared
 	ownRedis     redis.UniversalClient // created by Open; closed with this client
 	borrowed     bool                  // the store belongs to another client, which closes it
 	closed       []func()              // functions of the observers, called at the end of Close
