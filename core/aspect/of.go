@@ -1,0 +1,51 @@
+package aspect
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// Of returns the aspect of a lock client under which the Lock functions of all adapters run, such as ginlock.Lock. It
+// returns the same aspect for the same client. Its [Aspect.Suspend] is the kill switch of these locks. A guard has a
+// separate aspect.
+func Of(locks *core.Client) (*Aspect, error) {
+	if locks == nil {
+		return New(nil) // its error says what to write
+	}
+	made := locks.ForAdapters().Shared(ofKey{}, func() any {
+		a, err := New(locks)
+		return &created{a, err}
+	}).(*created) //nolint:errcheck,forcetypeassert // the only value under this key
+	return made.aspect, made.err
+}
+
+type (
+	ofKey   struct{}
+	created struct {
+		aspect *Aspect
+		err    error
+	}
+)
+
+// LockRule returns the rule of a Lock function of an adapter: further, which is at most one rule, with the key. The
+// adapter knows the endpoint.
+func LockRule(key string, further []ruleset.Rule) (ruleset.Rule, error) {
+	var r ruleset.Rule
+	switch {
+	case len(further) > 1:
+		return r, fmt.Errorf("%d rules: write one ruleset.Rule with all further fields", len(further))
+	case len(further) == 1:
+		r = further[0]
+	}
+	switch {
+	case r.Key != "" || len(r.Keys) > 0:
+		return r, errors.New("the rule has a key besides the argument: remove it from the rule; a guard takes rules with Keys")
+	case !r.Endpoint.IsZero():
+		return r, fmt.Errorf("the rule has the Endpoint %s: remove it, because the lock is for the place where it stands", r.Endpoint)
+	}
+	r.Key = key
+	return r, nil
+}
