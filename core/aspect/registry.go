@@ -22,11 +22,12 @@ type Registry[K comparable, X any] struct {
 	env     *environment
 	adapter *Adapter[K, X]
 
-	mu      sync.Mutex
-	tables  []*Table[K, X]
-	placed  []*Entry[X] // from Place
-	known   map[K]bool  // the endpoints that exist
-	checked bool        // known contains every endpoint
+	mu       sync.Mutex
+	tables   []*Table[K, X]
+	placed   []*Entry[X]       // from Place
+	included []*Registry[K, X] // from Include
+	known    map[K]bool        // the endpoints that exist
+	checked  bool              // known contains every endpoint
 }
 
 func newRegistry[K comparable, X any](env *environment, adapter *Adapter[K, X]) *Registry[K, X] {
@@ -135,7 +136,26 @@ func (r *Registry[K, X]) Place(e *Entry[X]) {
 	r.env.warn(e.Point.oddities()...)
 }
 
-// At returns the entries of an endpoint that are in force: the placed entries, and the entries in the tables.
+// Include makes r check its rules together with the placed entries of other, a registry of the same adapter for the same
+// endpoints. Those entries remain entries of other: only other notifies observers of them.
+func (r *Registry[K, X]) Include(other *Registry[K, X]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.included = append(r.included, other)
+}
+
+// allPlaced returns the placed entries of r and of the registries that r includes.
+func (r *Registry[K, X]) allPlaced() []*Entry[X] {
+	r.mu.Lock()
+	list, included := slices.Clone(r.placed), slices.Clone(r.included)
+	r.mu.Unlock()
+	for _, other := range included {
+		list = append(list, other.allPlaced()...)
+	}
+	return list
+}
+
+// At returns the entries of an endpoint that are in force in r: the placed entries, and the entries in the tables.
 func (r *Registry[K, X]) At(k K) []*Entry[X] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,11 +225,12 @@ func sortByProvider[K comparable, X any](tables []*Table[K, X]) []*Table[K, X] {
 	return slices.SortedStableFunc(slices.Values(tables), func(a, b *Table[K, X]) int { return cmp.Compare(address(a), address(b)) })
 }
 
-// audit checks the placed entries together with generations of the tables.
+// audit checks the placed entries of r and of the registries that r includes together with generations of the tables.
 func (r *Registry[K, X]) audit(generations []*generation[K, X]) *Report {
+	placed := r.allPlaced()
 	r.mu.Lock()
 	a := audit[K, X]{
-		env: r.env, adapter: r.adapter, placed: slices.Clone(r.placed), generations: generations,
+		env: r.env, adapter: r.adapter, placed: placed, generations: generations,
 		known: r.adapter.sorted(maps.Keys(r.known)), complete: r.checked,
 	}
 	r.mu.Unlock()

@@ -210,3 +210,26 @@ func TestRegistry_PlacedBesideSets(t *testing.T) {
 		}
 	}
 }
+
+// A registry checks its sets together with the entries of an included registry, at Check and at a reload. Observers get
+// each rule once.
+func TestRegistry_Include(t *testing.T) {
+	t.Parallel()
+	seen := &inForce{}
+	p := &mutableProvider{set: file(t)}
+	r, _ := tableOf(t, p, seen.observer())
+	a := mustAspect(t, offline(t))
+	other := aspect.NewRegistry(a, topics(a))
+	r.Include(other)
+	other.Place(other.Compile("paid", ruleset.Rule{Key: "k:#{topic}"}))
+	if err := r.Check("paid", "sent").Err(); err != nil || len(seen.names()) > 0 || len(r.At("paid")) > 0 {
+		t.Errorf("got %v, observers have %q, in force is %v", err, seen.names(), r.At("paid"))
+	}
+	if err := p.replace(file(t, rulesOn("k:#{topic}", "paid")...)); err == nil || !strings.Contains(err.Error(), "is there twice") {
+		t.Errorf("a set with the rule of an included entry: got %v", err)
+	}
+	other.Place(other.Compile("bad", ruleset.Rule{Key: "#{x}"}))
+	if err := r.Check().Err(); err == nil || !strings.Contains(err.Error(), "unknown name x") {
+		t.Errorf("a broken included entry: got %v", err)
+	}
+}
