@@ -3,7 +3,6 @@ package ginlock
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -21,8 +20,8 @@ import (
 
 // Check compares the rules of the guard with the routes of one or more engines. It returns every problem as one
 // [*ruleset.InvalidError], nil if it finds none. Call it after all routes are registered and before the servers start.
-// It compiles the rules of [Guard.Middleware] for all routes. It also records the routes, because the guard checks
-// reloads against them. Check finds:
+// It compiles the rules for all routes and notifies observers of them. It also records the routes, because the guard
+// checks reloads against them. Check finds:
 //
 //   - Rules of Middleware whose templates, conditions or fallbacks do not fit a route.
 //   - Rules of Middleware for a route whose chain does not contain that Middleware, because it was given to Use
@@ -32,60 +31,114 @@ import (
 //   - Rules of Middleware that match no route. The setting unmatched of the rule file makes each an error, a
 //     warning to observers ([aspect.Observer]), or nothing.
 //   - Routes without a rule, unless their method is GET, HEAD, OPTIONS or TRACE. The setting uncovered of the rule file
-//     sets the severity. A rule of Middleware counts, including `none: true`, and so does a rule of [Guard.Handle]. A
-//     [Guard.Handler] does not count: use Handle for such routes, or write `none: true`.
+//     sets the severity. A rule of Middleware counts, including `none: true`, and so does a rule of [Guard.Handle],
+//     [Guard.Handler] and [Lock].
 //   - Routes whose last handler is the guard's, so that no other handler runs under its lock.
 //   - The errors that Handle returned.
 //   - A Handler that is on the chain of no route. It is an error if the Handler was given to Use after the routes,
 //     and otherwise a warning to observers.
-//   - Rules of Handler that fit no route at all. Check reports the problems with the route that they fit best,
-//     because only the first request shows on which route a Handler is. Handle is exact.
+//   - Rules of Handler and Lock that do not fit a route on whose chain they are. If Check cannot read the chains,
+//     because this version of gin stores them differently, it reports only rules that fit no route at all.
 //   - Two rules of the same name on one route.
-//   - Rules of Handle and Middleware that take one key as locks of different kinds: see [ruleset.MixedKinds].
+//   - Rules that take one key as locks of different kinds: see [ruleset.MixedKinds].
 //   - [WithBody] and [WithBuffer] for routes that do not exist.
 //   - An engine that passes on path values undecoded, which would give one resource several keys.
 //   - Rules that use client_ip in an engine that lets every client choose it, which is gin's default: a warning to
 //     observers.
 //   - Keys without a part of the request, so that all requests of a route share one lock: a warning to observers.
 //
-// Check does not see a Middleware that another handler calls: give the Middleware itself to Use.
+// Check does not see a Middleware, a Handler or a Lock that another handler calls: give the handler itself to Use. Check
+// includes the [Lock]s of the client that are on chains of the engines, because a request may take their locks, too.
 //
 // A rule has to match a route of at least one engine that was ever given to Check. If engines share a rule file, give
 // Check all of them at once.
 func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	engines := slices.Concat([]*gin.Engine{engine}, more)
-	for _, e := range engines {
-		if e == nil {
-			return errors.New("ginlock: Check: the engine is nil")
-		}
-		routes := routesOf(e)
-		g.server.routing.recordParams(routes...)
-		g.server.routing.add(routes)
+	if slices.Contains(engines, nil) {
+		return errors.New("ginlock: Check: the engine is nil")
 	}
+	var locks []*chainHandler // of the guard of the Locks, unless g is that guard
+	if g.locks != nil {
+		locks = g.locks.chainHandlers()
+		g.locks.server.learn(engines)
+	}
+	g.server.learn(engines)
 	g.recordMissing(engines)
-	g.mu.Lock()
-	handlers, problems := slices.Clone(g.chained), slices.Clone(g.problems)
-	idle := len(g.chained)+len(g.middlewares)+len(g.problems) == 0 && !g.handled.Load()
-	g.mu.Unlock()
+	handlers := g.chainHandlers()
+	for _, e := range engines {
+		placeChains(e, slices.Concat(handlers, locks))
+	}
 	all := g.server.routing.routesWithParams()
 
 	k := &check{server: &g.server, report: g.server.routes.Check(all...), routes: all}
-	for _, err := range problems {
+	for _, err := range g.recorded(len(handlers)+len(locks) > 0) {
 		k.add(err)
-	}
-	if idle {
-		k.add(errors.New("the guard has no rules, because Middleware, Handler and Handle were never called: write r.Use(guard.Middleware(rules)) before the routes"))
 	}
 	for _, h := range handlers {
 		k.checkFit(h)
 		k.checkPlace(h, engines)
 	}
+	for _, h := range locks { // their engine may be another one
+		k.addAll(h.problems())
+	}
 	g.server.cfg.Unmatched(k.report, all)
 	for _, e := range engines {
 		k.checkEngine(e)
-		k.checkAddresses(e, handlers)
+		k.checkAddresses(e, &g.server, handlers)
+		if g.locks != nil {
+			k.checkAddresses(e, &g.locks.server, nil)
+		}
 	}
 	return g.server.aspect.Conclude(k.report)
+}
+
+// chainHandlers returns the handlers that Handler or Lock returned.
+func (g *Guard) chainHandlers() []*chainHandler {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.chained)
+}
+
+// recorded returns the recorded problems. hasHandlers reports whether Handler or Lock was called. If nothing has bound
+// rules to routes, that is a problem, too.
+func (g *Guard) recorded(hasHandlers bool) []error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case hasHandlers || len(g.middlewares)+len(g.problems) > 0 || g.handled.Load():
+		return slices.Clone(g.problems)
+	case g.locks == nil:
+		return []error{errors.New("the program has no Lock of this client: pass the client whose Locks are on the routes, or remove the call of Check")}
+	default:
+		return []error{errors.New("the guard has no rules, because Middleware, Handler and Handle were never called: write r.Use(guard.Middleware(rules)) before the routes")}
+	}
+}
+
+// learn records the routes of engines.
+func (s *server) learn(engines []*gin.Engine) {
+	for _, e := range engines {
+		routes := routesOf(e)
+		s.routing.recordParams(routes...)
+		s.routing.add(routes)
+	}
+}
+
+// placeChains puts the rules of handlers into force on the routes on whose chains they are, in the order of each chain. It
+// leaves out handlers whose rules are wrong on every route.
+func placeChains(engine *gin.Engine, handlers []*chainHandler) {
+	known := map[functionID]*chainHandler{}
+	for _, h := range handlers {
+		if len(h.problems()) == 0 {
+			known[identify(h.handler)] = h
+		}
+	}
+	for _, r := range chainsOf(engine) {
+		for _, handler := range r.chain {
+			if h := known[identify(handler)]; h != nil {
+				h.at(&r.route)
+			}
+		}
+	}
 }
 
 // recordMissing records, for each middleware, the routes of engines whose chains do not contain the middleware.
@@ -99,7 +152,7 @@ func (g *Guard) recordMissing(engines []*gin.Engine) {
 	for _, m := range g.middlewares {
 		missing := map[ruleset.Endpoint]bool{}
 		for _, r := range all {
-			missing[r.route] = missing[r.route] || !contains(r.chain, m.handler)
+			missing[r.Endpoint] = missing[r.Endpoint] || !contains(r.chain, m.handler)
 		}
 		maps.Copy(m.missing, missing)
 	}
@@ -114,35 +167,43 @@ type check struct {
 
 func (k *check) add(err error) { k.report.Add(ruleset.Endpoint{}, err) }
 
-// checkFit checks the rules of a Handler against the routes that it has served. Before it has served any, its routes
-// are not known. checkFit then checks the rules without a route and, if they are valid, with the route that they fit
-// best.
-func (k *check) checkFit(h *chainHandler) {
-	if served := h.routes.Entries(); len(served) > 0 {
-		for _, e := range served {
-			k.report.Add(e.Endpoint, e.Err)
-		}
-		return
-	}
-	subject, best := "Handler at "+h.where, problemsOf(k.server.routes.Compile(noRoute.Endpoint, h.rules...).Err)
-	if len(best) == 0 {
-		var nearest ruleset.Endpoint
-		mostParams := func(a, b ruleset.Endpoint) int {
-			return cmp.Or(len(k.server.routing.paramsOf(b))-len(k.server.routing.paramsOf(a)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
-		}
-		for _, route := range slices.SortedFunc(slices.Values(k.routes), mostParams) {
-			if found := problemsOf(k.server.compileFor(route, h.rules).Err); nearest.IsZero() || len(found) < len(best) {
-				nearest, best = route, found
-			}
-		}
-		subject += " (nearest route: " + nearest.Label() + ")"
-	}
-	for _, p := range best {
-		k.add(&ruleset.Problem{Message: strings.Replace(p.Text(), p.Endpoint.String(), subject, 1), Err: p.Err})
+// addAll adds problems.
+func (k *check) addAll(problems []*ruleset.Problem) {
+	for _, p := range problems {
+		k.add(p)
 	}
 }
 
-// checkPlace reports a Handler that is on the chain of no route.
+// checkFit checks the rules of a handler whose routes are not known: no chain contains it, or this version of gin stores
+// its chains differently. If the rules are valid without a route, checkFit checks them with the route that they fit best.
+// [aspect.Registry.Check] checks the rules on known routes.
+func (k *check) checkFit(h *chainHandler) {
+	if h.places.Len() > 0 {
+		return
+	}
+	found := h.problems()
+	if len(found) == 0 {
+		found = k.nearest(h)
+	}
+	k.addAll(found)
+}
+
+// nearest returns the problems of the rules of a handler on the route that they fit best.
+func (k *check) nearest(h *chainHandler) []*ruleset.Problem {
+	var nearest ruleset.Endpoint
+	var best []*ruleset.Problem
+	mostParams := func(a, b ruleset.Endpoint) int {
+		return cmp.Or(len(k.server.routing.paramsOf(b))-len(k.server.routing.paramsOf(a)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+	}
+	for _, route := range slices.SortedFunc(slices.Values(k.routes), mostParams) {
+		if found := problemsOf(k.server.compileFor(route, h.rules).Err); nearest.IsZero() || len(found) < len(best) {
+			nearest, best = route, found
+		}
+	}
+	return h.locate(best, " (nearest route: "+nearest.Label()+")")
+}
+
+// checkPlace reports a handler that is on the chain of no route.
 func (k *check) checkPlace(h *chainHandler, engines []*gin.Engine) {
 	used := false
 	for _, engine := range engines {
@@ -156,7 +217,7 @@ func (k *check) checkPlace(h *chainHandler, engines []*gin.Engine) {
 		}
 		used = used || isOn(engine.Handlers)
 	}
-	p := &ruleset.Problem{Message: fmt.Sprintf("Handler at %s is on the chain of no route, so that it locks nothing: put it before the handler of a route, or give it to Use before the routes are registered", h.where)}
+	p := &ruleset.Problem{Message: h.where + " is on the chain of no route, so that it locks nothing: put it before the handler of a route, or give it to Use before the routes are registered"}
 	if used {
 		k.add(p)
 		return
@@ -200,21 +261,21 @@ func (g *Guard) WriteRoutes(w io.Writer, engine *gin.Engine) error {
 
 const addressVariable = "client_ip"
 
-// checkAddresses warns of rules that read client_ip in an engine that lets every client choose it. That is gin's
-// default, so it is a warning only.
-func (k *check) checkAddresses(engine *gin.Engine, handlers []*chainHandler) {
-	if k.server.cfg.clientIP != nil || !trustsEveryAddress(engine) {
+// checkAddresses warns of rules of a server that read client_ip in an engine that lets every client choose it. That is
+// gin's default, so it is a warning only.
+func (k *check) checkAddresses(engine *gin.Engine, s *server, handlers []*chainHandler) {
+	if s.cfg.clientIP != nil || !trustsEveryAddress(engine) {
 		return
 	}
 	usesAddress := func(e *httpcall.Entry) bool { return e.Err == nil && e.Point.Uses(addressVariable) }
 	for _, r := range routesOf(engine) {
-		if slices.ContainsFunc(k.server.routes.At(r.Endpoint), usesAddress) {
+		if slices.ContainsFunc(s.routes.At(r.Endpoint), usesAddress) {
 			k.warnOfAddress(r.Endpoint, "")
 		}
 	}
 	for _, h := range handlers {
-		if usesAddress(k.server.compileFor(noRoute.Endpoint, h.rules)) {
-			k.warnOfAddress(ruleset.Endpoint{}, fmt.Sprintf("Handler at %s: ", h.where))
+		if h.places.Len() == 0 && usesAddress(s.compileFor(noRoute.Endpoint, h.rules)) {
+			k.warnOfAddress(ruleset.Endpoint{}, h.where+": ")
 		}
 	}
 }

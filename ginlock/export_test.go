@@ -22,7 +22,7 @@ func (g *Guard) Lookup(p ruleset.Provider) func(c *gin.Context) (found bool) {
 func (g *Guard) Remembered() int {
 	n := 0
 	for _, h := range g.chained {
-		n += len(h.routes.Entries())
+		n += h.places.Len()
 	}
 	for _, routes := range g.server.routing.all() {
 		n += len(routes)

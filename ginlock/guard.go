@@ -22,11 +22,12 @@ import (
 // of engines.
 type Guard struct {
 	server  server
-	numbers numbers
+	numbers httpcall.Numbers
 	handled atomic.Bool // Handle was called
+	locks   *Guard      // the guard of the client's Locks; nil in that guard itself
 
 	mu          sync.Mutex
-	chained     []*chainHandler // the handlers that Handler returned
+	chained     []*chainHandler // the handlers that Handler or Lock returned
 	middlewares map[ruleset.Provider]*middleware
 	problems    []error // problems for Check to report
 }
@@ -45,16 +46,27 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, fmt.Errorf("ginlock: New: %w", err)
 	}
+	shared, err := guardOf(locks)
+	if err != nil {
+		return nil, fmt.Errorf("ginlock: New: %w", err)
+	}
+	g := newGuard(locks, observed, cfg)
+	g.locks = shared
+	g.server.routes.Include(shared.server.routes)
+	return g, nil
+}
+
+// newGuard returns a guard without rules.
+func newGuard(locks *core.Client, a *aspect.Aspect, cfg config) *Guard {
 	locks.ForAdapters().FindThrough(gin.ContextRequestKey)
 	g := &Guard{
-		server:      server{aspect: observed, cfg: cfg, routing: routing{params: map[ruleset.Endpoint][]string{}}},
-		numbers:     numbers{routes: map[ruleset.Endpoint][]*chainHandler{}},
+		server:      server{aspect: a, cfg: cfg, routing: routing{params: map[ruleset.Endpoint][]string{}}},
 		middlewares: map[ruleset.Provider]*middleware{},
 	}
 	routes := g.server.adapter()
 	routes.Unguarded = g.unguarded
-	g.server.routes = aspect.NewRegistry(observed, routes)
-	return g, nil
+	g.server.routes = aspect.NewRegistry(a, routes)
+	return g
 }
 
 // Aspect returns the aspect that compiles and runs the rules of the guard. Its [aspect.Aspect.Suspend] is the kill
@@ -62,29 +74,30 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 func (g *Guard) Aspect() *aspect.Aspect { return g.server.aspect }
 
 // Handler returns a handler that runs the rest of its chain under the locks of the rules. Put it before the handler of a
-// route, or on a group. The guard compiles the rules for a route at the first request of the route. [Guard.Check] reports
-// earlier whether they fit. If a route has several Handlers, each of one rule without a name, the guard appends a number to
-// the default name, such as "POST /orders (2)". The Handler that a request reached first gets no number.
+// route, or on a group. [Guard.Check] compiles the rules for the routes on whose chains the handler is. Otherwise the guard
+// compiles them at the first request of a route. If a route has several Handlers, each of one rule without a name, the
+// guard appends a number to the default name, such as "POST /orders (2)". The first Handler of the chain gets no number;
+// without Check, the Handler that a request reached first.
 //
 // Requests without a route (404, 405) are guarded too, as route "*". Rules that read path or route do not guard
 // them, because such requests have neither. If a request without a route yields no key, it is still answered with 404
 // or 405: gin answers, and neither the handlers that the guard protects nor a fallback run. Strategy proceed works as
 // always.
 func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
-	return g.handlerAt(caller(), rules).handler
+	return g.handlerAt("Handler at "+caller(), rules).handler
 }
 
 // caller returns the file and line from which the program called the exported function that called caller.
 func caller() string {
 	_, file, line, ok := runtime.Caller(2)
 	if !ok {
-		return "ginlock.Handler"
+		return "an unknown line"
 	}
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// handlerAt returns the handler for a call of Handler at where. The same rules at the same where get the same handler, so
-// the program may call Handler for every request.
+// handlerAt returns the handler for a call of Handler or Lock at where. The same rules at the same where get the same
+// handler, so the program may call Handler for every request.
 func (g *Guard) handlerAt(where string, rules []ruleset.Rule) *chainHandler {
 	g.mu.Lock()
 	defer g.mu.Unlock()

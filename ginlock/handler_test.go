@@ -214,7 +214,7 @@ func TestHandler_WithoutARouteUnderCheck(t *testing.T) {
 		s.engine.Use(s.guard.Handler(ruleset.Rule{Key: "order:#{path.typo}"}))
 		s.engine.POST(payPath, ok)
 		want(t, "no route", s.do(t, request{url: "/nowhere"}).Code, http.StatusNotFound)
-		wantText(t, s.guard.Check(s.engine), "rule of Handler at ", "path parameter typo does not exist")
+		wantText(t, s.guard.Check(s.engine), "rule of http POST "+payPath, "path parameter typo does not exist")
 	})
 }
 

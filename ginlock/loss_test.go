@@ -110,7 +110,7 @@ func TestLoss_FailNeedsABuffer(t *testing.T) {
 		wantText(t, s.guard.Handle(s.engine, http.MethodPost, payPath, failing, answerPaid), advice)
 		s.engine.PUT(payPath, s.guard.Handler(failing), answerPaid)
 		s.engine.POST("/other", answerPaid)
-		wantText(t, s.guard.Check(s.engine), advice, "Handler at ", `(nearest route: POST `)
+		wantText(t, s.guard.Check(s.engine), advice, `give WithBuffer(64<<10, "PUT `+payPath+`")`)
 		for _, method := range []string{http.MethodPost, http.MethodPut} {
 			want(t, method, s.do(t, request{method: method}).Code, http.StatusInternalServerError)
 		}

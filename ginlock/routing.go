@@ -59,7 +59,8 @@ func joinPath(base, relative string) string {
 
 // chainedRoute is a route with its chain.
 type chainedRoute struct {
-	route ruleset.Endpoint
+	route
+
 	chain gin.HandlersChain
 }
 
@@ -71,7 +72,7 @@ func chainsOf(engine *gin.Engine) (found []chainedRoute) {
 		if i >= len(chains) || identify(chains[i].Last()) != r.function {
 			return nil
 		}
-		found = append(found, chainedRoute{r.Endpoint, chains[i]})
+		found = append(found, chainedRoute{r, chains[i]})
 	}
 	return found
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -125,23 +126,21 @@ func (s *server) refuseAmbiguous(c *gin.Context, err *ambiguousError) {
 	s.refuse(c, ruleset.Route("*", err.path), err)
 }
 
-// chainHandler is the handler that [Guard.Handler] returns. It compiles its rules for a route at the first request.
+// chainHandler is the handler that [Guard.Handler] or [Lock] returns. It compiles its rules for a route when Check finds
+// the handler on the chain of the route, and otherwise at the first request.
 type chainHandler struct {
-	server  *server
-	numbers *numbers
-	rules   []ruleset.Rule
-	where   string // file:line of the call of Handler
-	routes  *table // the routes of the requests so far
-	handler gin.HandlerFunc
+	server   *server
+	numbers  *httpcall.Numbers
+	rules    []ruleset.Rule
+	where    string // "Handler at file:line", for problems
+	places   httpcall.Places
+	problems func() []*ruleset.Problem // returns the problems that the rules have on every route
+	handler  gin.HandlerFunc
 }
 
-func newChainHandler(s *server, n *numbers, where string, rules []ruleset.Rule) *chainHandler {
+func newChainHandler(s *server, n *httpcall.Numbers, where string, rules []ruleset.Rule) *chainHandler {
 	h := &chainHandler{server: s, numbers: n, where: where, rules: slices.Clone(rules)}
-	h.handler = h.serve
-	routes := s.adapter()
-	routes.Compile = h.compile
-	none, _ := ruleset.NewSet(nil)                                 //nolint:errcheck // an empty set has no problems
-	h.routes, _ = aspect.NewRegistry(s.aspect, routes).Table(none) //nolint:errcheck // a set accepts every subscriber
+	h.handler, h.problems = h.serve, sync.OnceValue(h.findProblems)
 	return h
 }
 
@@ -151,53 +150,42 @@ func (h *chainHandler) serve(c *gin.Context) {
 		h.server.refuseAmbiguous(c, unknown)
 		return
 	}
-	if e := h.server.at(h.routes, r); e != nil {
+	if e := h.at(r); e != nil {
 		serve(c, &h.server.cfg, e, h)
 	}
 }
 
-// compile compiles the rules for a route. It returns no point for requests without a route if the rules read a
-// path, because those requests have none.
-func (h *chainHandler) compile(_ *ruleset.Set, route ruleset.Endpoint, _ []*ruleset.Resolved) (*aspect.Point, httpcall.Endpoint, error) {
-	e := h.server.compileFor(route, h.nameRules(route))
+// at returns the entry of the handler for a route, nil if it does not guard it.
+func (h *chainHandler) at(r *route) *httpcall.Entry {
+	return h.places.At(r.Endpoint, func() *httpcall.Entry { return h.place(r) })
+}
+
+// place compiles the rules for a route and puts them into force. It returns nil for requests without a route if the rules
+// read a path, because those requests have none.
+func (h *chainHandler) place(r *route) *httpcall.Entry {
+	if r.Endpoint != noRoute.Endpoint {
+		h.server.routing.recordParams(*r)
+	}
+	e := h.server.compileFor(r.Endpoint, h.numbers.Name(h, r.Endpoint, h.rules))
 	// r.Any and groups have routes of several methods.
 	e.Extra.AnyMethod = !slices.ContainsFunc(h.rules, func(r ruleset.Rule) bool { return !r.Endpoint.IsZero() })
-	if route == noRoute.Endpoint && e.Err == nil && (e.Point.Uses("path") || e.Point.Uses("route")) {
-		return nil, e.Extra, nil
+	if r.Endpoint == noRoute.Endpoint && e.Err == nil && (e.Point.Uses("path") || e.Point.Uses("route")) {
+		return nil
 	}
-	return e.Point, e.Extra, e.Err
+	h.server.routes.Place(e)
+	return e
 }
 
-// nameRules returns the rules for a route. It gives a single rule without a name a name that no other Handler uses on
-// the route.
-func (h *chainHandler) nameRules(route ruleset.Endpoint) []ruleset.Rule {
-	if len(h.rules) != 1 || h.rules[0].Name != "" {
-		return h.rules
-	}
-	n := h.numbers.number(h, route)
-	if n == 1 {
-		return h.rules
-	}
-	rule := h.rules[0]
-	rule.Name = fmt.Sprintf("%s (%d)", route.Label(), n)
-	return []ruleset.Rule{rule}
+// findProblems returns the problems that the rules have on every route.
+func (h *chainHandler) findProblems() []*ruleset.Problem {
+	return h.locate(problemsOf(h.server.routes.Compile(noRoute.Endpoint, h.rules...).Err), "")
 }
 
-// numbers counts the Handlers without a name on each route.
-type numbers struct {
-	mu     sync.Mutex
-	routes map[ruleset.Endpoint][]*chainHandler // in the order in which requests reached them
-}
-
-// number returns the number of a Handler on a route, from 1. A Handler that runs only for some requests of the route
-// is counted, too.
-func (n *numbers) number(h *chainHandler, route ruleset.Endpoint) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	i := slices.Index(n.routes[route], h)
-	if i < 0 {
-		i = len(n.routes[route])
-		n.routes[route] = append(n.routes[route], h)
+// locate returns problems whose messages name the call of Handler or Lock instead of a route.
+func (h *chainHandler) locate(problems []*ruleset.Problem, suffix string) []*ruleset.Problem {
+	located := make([]*ruleset.Problem, len(problems))
+	for i, p := range problems {
+		located[i] = &ruleset.Problem{Message: strings.Replace(p.Text(), p.Endpoint.String(), h.where+suffix, 1), Err: p.Err}
 	}
-	return i + 1
+	return located
 }

@@ -1,0 +1,69 @@
+package ginlock
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// Lock returns a handler that runs the rest of its chain while it holds a lock:
+//
+//	r.POST("/orders/:orderId/pay", ginlock.Lock(locks, "order:pay:#{path.orderId}"), pay)
+//
+// key is the Key of a [ruleset.Rule]. A rule after it sets other fields, and leaves Key and Endpoint empty:
+//
+//	ginlock.Lock(locks, "order:pay:#{path.orderId}", ruleset.Rule{WaitTime: 3 * time.Second, OnBusy: failpolicy.Skip})
+//
+// The lock works like a [Guard.Handler] with that rule, without the options of a guard: a rule that needs a registered
+// variable, a fallback or a buffer needs a guard. The name of the rule, the label in metrics and spans, is the route
+// unless the rule has a Name. A request takes its Locks and the locks of its guards, in the order of its chain. Rules of
+// one route need different names; several Locks of a route are numbered: "POST /orders (2)".
+//
+// Lock panics if the rule is wrong, as gin does if a route is wrong. Only the route shows which path parameters exist:
+// call [Check] after all routes are registered. Otherwise the route answers 500, and its first request shows the reason
+// in c.Errors. [aspect.Of] returns the kill switch.
+func Lock(locks *core.Client, key string, further ...ruleset.Rule) gin.HandlerFunc {
+	where := "Lock at " + caller()
+	rule, err := httpcall.LockRule(key, further)
+	g, problem := guardOf(locks)
+	if err := errors.Join(err, problem); err != nil {
+		panic("ginlock: " + where + ": " + err.Error())
+	}
+	h := g.handlerAt(where, []ruleset.Rule{rule})
+	if err := ruleset.Invalid(h.problems()...); err != nil {
+		panic("ginlock: " + strings.TrimPrefix(err.Error(), "ruleset: "))
+	}
+	return h.handler
+}
+
+// Check is [Guard.Check] for the Locks of a client. If the program has a guard for the same engines, call the Check of
+// the guard instead: it checks the Locks, too, and the rules of both together.
+func Check(locks *core.Client, engine *gin.Engine, more ...*gin.Engine) error {
+	g, err := guardOf(locks)
+	if err != nil {
+		return err
+	}
+	return g.Check(engine, more...)
+}
+
+// lockGuardKey is the key of the value that guardOf keeps on a client.
+type lockGuardKey struct{}
+
+// guardOf returns the guard of the Locks of a client. It has no options and no sets.
+func guardOf(locks *core.Client) (*Guard, error) {
+	a, err := aspect.Of(locks)
+	if err != nil {
+		return nil, err
+	}
+	shared := locks.ForAdapters().Shared(lockGuardKey{}, func() any {
+		cfg, _ := newConfig(nil) //nolint:errcheck // no options, no problems
+		return newGuard(locks, a, cfg)
+	})
+	return shared.(*Guard), nil //nolint:errcheck,forcetypeassert // the only value under this key
+}
