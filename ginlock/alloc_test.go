@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/ginlock"
 )
 
 // discardWriter is a writer that discards everything and allocates nothing.
@@ -119,6 +120,20 @@ func TestLookup_Allocations(t *testing.T) {
 		measured++
 	})
 	want(t, "requests", measured, 3)
+}
+
+func TestLock_Allocations(t *testing.T) {
+	locks, r := downClient(t), gin.New()
+	allocations := -1.0
+	lock := ginlock.Lock(locks, "order:#{path.id}")
+	find := ginlock.LookupLock(locks)
+	r.POST("/orders/:id/pay", func(c *gin.Context) {
+		want(t, "found", find(c), true)
+		allocations = testing.AllocsPerRun(100, func() { find(c) })
+		c.Abort()
+	}, lock, ok)
+	r.ServeHTTP(discardWriter{http.Header{}}, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders/42/pay", nil))
+	want(t, "allocations", allocations, 0)
 }
 
 func BenchmarkLookup(b *testing.B) {

@@ -49,6 +49,28 @@ func show(r *gin.Engine, method, url string) {
 	fmt.Println(strings.TrimSpace(fmt.Sprint(w.Code, " ", w.Body)))
 }
 
+// A Lock stands before the handler of its route. It needs no guard.
+func ExampleLock() {
+	locks, redis, done := open()
+	defer done()
+
+	r := gin.New()
+	pay := func(c *gin.Context) { c.String(http.StatusOK, "paid") }
+	r.POST("/orders/:orderId/pay", ginlock.Lock(locks, "order:pay:#{path.orderId}", ruleset.Rule{WaitTime: ruleset.NoWait}), pay)
+	if err := ginlock.Check(locks, r); err != nil {
+		log.Fatal(err)
+	}
+
+	show(r, "POST", "/orders/42/pay")
+	redis.Take("order:pay:42", time.Minute) // another request pays order 42
+	show(r, "POST", "/orders/42/pay")
+	show(r, "POST", "/orders/43/pay")
+	// Output:
+	// 200 paid
+	// 409 {"type":"https://interlock-go.github.io/problems/lock-busy","title":"Another request for the same resource is in progress","status":409}
+	// 200 paid
+}
+
 // Put the guard before the handler of its route.
 func ExampleGuard_Handler() {
 	locks, redis, done := open()

@@ -3,6 +3,7 @@ package ginlock
 import (
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -15,6 +16,19 @@ func (g *Guard) Lookup(p ruleset.Provider) func(c *gin.Context) (found bool) {
 	return func(c *gin.Context) bool {
 		e, _ := g.server.find(t, c)
 		return e != nil
+	}
+}
+
+// LookupLock returns the look-up by which the last [Lock] of a client finds its rule for a request, without running it.
+func LookupLock(locks *core.Client) func(c *gin.Context) (found bool) {
+	g, err := guardOf(locks)
+	if err != nil {
+		panic(err)
+	}
+	h := g.chained[len(g.chained)-1]
+	return func(c *gin.Context) bool {
+		r, _ := h.server.routing.match(c)
+		return h.at(r) != nil
 	}
 }
 
