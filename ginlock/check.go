@@ -191,16 +191,17 @@ func (k *check) checkFit(h *chainHandler) {
 // nearest returns the problems of the rules of a handler on the route that they fit best.
 func (k *check) nearest(h *chainHandler) []*ruleset.Problem {
 	var nearest ruleset.Endpoint
-	var best []*ruleset.Problem
+	var best error
+	count := func(err error) int { return len(httpcall.ProblemsAt("", err)) }
 	mostParams := func(a, b ruleset.Endpoint) int {
 		return cmp.Or(len(k.server.routing.paramsOf(b))-len(k.server.routing.paramsOf(a)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
 	}
 	for _, route := range slices.SortedFunc(slices.Values(k.routes), mostParams) {
-		if found := problemsOf(k.server.compileFor(route, h.rules).Err); nearest.IsZero() || len(found) < len(best) {
-			nearest, best = route, found
+		if err := k.server.compileFor(route, h.rules).Err; nearest.IsZero() || count(err) < count(best) {
+			nearest, best = route, err
 		}
 	}
-	return h.locate(best, " (nearest route: "+nearest.Label()+")")
+	return httpcall.ProblemsAt(h.where+" (nearest route: "+nearest.Label()+")", best)
 }
 
 // checkPlace reports a handler that is on the chain of no route.
@@ -223,13 +224,6 @@ func (k *check) checkPlace(h *chainHandler, engines []*gin.Engine) {
 		return
 	}
 	k.report.Warn(ruleset.Endpoint{}, p) // another handler may call it, which Check does not see
-}
-
-// problemsOf returns the problems that are joined in err.
-func problemsOf(err error) []*ruleset.Problem {
-	var found aspect.Report
-	found.Add(ruleset.Endpoint{}, err)
-	return found.Errors()
 }
 
 // checkEngine reports routes whose last handler is the guard, and settings under which one path value has several

@@ -201,6 +201,23 @@ func TestCheck_HandlerMistakes(t *testing.T) {
 	}
 }
 
+// Check does not see a Handler that another handler calls. It reports the problems with the route that the rule fits best.
+func TestCheck_HandlerWithinAHandler(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []ruleset.Rule{{Key: "order:#{path.idd}"}, {Endpoint: ruleset.HTTP("POST /orders/:id"), Key: "order:#{path.idd}"}} {
+		guard, r := newGuard(t), gin.New()
+		handler := guard.Handler(rule)
+		r.GET("/health", ok)
+		r.POST("/orders/:id", func(c *gin.Context) { handler(c) }, ok)
+		r.POST("/orders/:id/pay", ok)
+		err := guard.Check(r)
+		wantText(t, err, "ruleset: rule of Handler at ", " (nearest route: POST /orders/:id): Key: 1:14: path parameter idd does not exist: there is id\n")
+		if strings.Contains(err.Error(), "/health") {
+			t.Errorf("the message names another route:\n%v", err)
+		}
+	}
+}
+
 // wantSeverity fails the test unless a problem has the given severity: error, warning, or none.
 func wantSeverity(t testing.TB, severity ruleset.Severity, err error, rec *record, says ...string) {
 	t.Helper()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -84,16 +83,7 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.server.aspect }
 // or 405: gin answers, and neither the handlers that the guard protects nor a fallback run. Strategy proceed works as
 // always.
 func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
-	return g.handlerAt("Handler at "+caller(), rules).handler
-}
-
-// caller returns the file and line from which the program called the exported function that called caller.
-func caller() string {
-	_, file, line, ok := runtime.Caller(2)
-	if !ok {
-		return "an unknown line"
-	}
-	return fmt.Sprintf("%s:%d", file, line)
+	return g.handlerAt("Handler at "+httpcall.CallSite(), rules).handler
 }
 
 // handlerAt returns the handler for a call of Handler or Lock at where. The same rules at the same where get the same

@@ -29,7 +29,7 @@ import (
 // call [Check] after all routes are registered. Otherwise the route answers 500, and its first request shows the reason
 // in c.Errors. [aspect.Of] returns the kill switch.
 func Lock(locks *core.Client, key string, further ...ruleset.Rule) gin.HandlerFunc {
-	where := "Lock at " + caller()
+	where := "Lock at " + httpcall.CallSite()
 	rule, err := httpcall.LockRule(key, further)
 	g, problem := guardOf(locks)
 	if err := errors.Join(err, problem); err != nil {

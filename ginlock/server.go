@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -178,14 +177,5 @@ func (h *chainHandler) place(r *route) *httpcall.Entry {
 
 // findProblems returns the problems that the rules have on every route.
 func (h *chainHandler) findProblems() []*ruleset.Problem {
-	return h.locate(problemsOf(h.server.routes.Compile(noRoute.Endpoint, h.rules...).Err), "")
-}
-
-// locate returns problems whose messages name the call of Handler or Lock instead of a route.
-func (h *chainHandler) locate(problems []*ruleset.Problem, suffix string) []*ruleset.Problem {
-	located := make([]*ruleset.Problem, len(problems))
-	for i, p := range problems {
-		located[i] = &ruleset.Problem{Message: strings.Replace(p.Text(), p.Endpoint.String(), h.where+suffix, 1), Err: p.Err}
-	}
-	return located
+	return httpcall.ProblemsAt(h.where, h.server.routes.Compile(noRoute.Endpoint, h.rules...).Err)
 }

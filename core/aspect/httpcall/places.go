@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -20,6 +22,27 @@ func LockRule(key string, further []ruleset.Rule) (ruleset.Rule, error) {
 		err = errors.New("OnLost: failpolicy.Fail needs a buffer: use a guard with WithBuffer, or remove it")
 	}
 	return r, err
+}
+
+// CallSite returns the file and line of the call of the exported function that calls CallSite.
+func CallSite() string {
+	_, file, line, ok := runtime.Caller(2)
+	if !ok {
+		return "an unknown line"
+	}
+	return fmt.Sprintf("%s:%d", file, line)
+}
+
+// ProblemsAt returns the problems that are joined in err. Their messages name a place in the program instead of the
+// endpoint.
+func ProblemsAt(place string, err error) []*ruleset.Problem {
+	var found aspect.Report
+	found.Add(ruleset.Endpoint{}, err)
+	problems := found.Errors()
+	for i, p := range problems {
+		problems[i] = &ruleset.Problem{Message: strings.Replace(p.Text(), p.Endpoint.String(), place, 1), Err: p.Err}
+	}
+	return problems
 }
 
 // Places holds the entries of a handler that the program puts into chains, for each route whose chain has it. The zero

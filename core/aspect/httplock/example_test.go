@@ -67,3 +67,38 @@ func Example() {
 	// 409 application/problem+json true
 	// 200
 }
+
+// A Lock stands around the handler of a route. It needs no guard.
+func ExampleLock() {
+	redis, err := redistest.Start() // your own Redis client, in production
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer redis.Close()
+	locks, err := core.New(redis.Client())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = locks.Close(context.Background()) }()
+
+	mux := http.NewServeMux()
+	pay := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "paid "+r.PathValue("id"))
+	})
+	mux.Handle("POST /orders/{id}/pay", httplock.Lock(locks, "order:pay:#{path.id}", ruleset.Rule{WaitTime: ruleset.NoWait})(pay))
+
+	post := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, http.NoBody))
+		return w
+	}
+	paid := post("/orders/42/pay")
+	fmt.Println(paid.Code, paid.Body)
+	redis.Take("order:pay:42", time.Minute)
+	fmt.Println(post("/orders/42/pay").Code)
+	// Output:
+	// 200 paid 42
+	// 409
+}

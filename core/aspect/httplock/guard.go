@@ -63,6 +63,11 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 		Unguarded: g.unguarded,
 		Hint:      `write the pattern as it is registered, with a method: "POST /orders/{id}/pay"; give Check the patterns that Middleware guards; or delete the rule`,
 	})
+	shared, err := sharedOf(locks)
+	if err != nil {
+		return nil, fmt.Errorf("httplock: New: %w", err)
+	}
+	g.routes.Include(shared.routes)
 	if g.rules, err = g.routes.Table(rules); err != nil {
 		return nil, fmt.Errorf("httplock: New: %w", err)
 	}
