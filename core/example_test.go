@@ -30,6 +30,18 @@ func ExampleLock_Do() {
 	// <nil>
 }
 
+// Call is Do for a function that returns a value.
+func ExampleCall() {
+	locks, done := exampleLocks()
+	defer done()
+	charge := func(context.Context) (string, error) { return "receipt 7", nil }
+
+	receipt, err := core.Call(context.Background(), locks.Lock("order:42"), charge, core.WaitTime(3*time.Second))
+	fmt.Println(receipt, err)
+	// Output:
+	// receipt 7 <nil>
+}
+
 // If a function does not fit, Acquire returns a context that carries the lock, and a hold that releases it.
 func ExampleLock_Acquire() {
 	locks, done := exampleLocks()

@@ -1,4 +1,10 @@
-// Package ginlock runs gin handlers under the locks of declared rules.
+// Package ginlock runs gin handlers under locks. [Lock] puts one lock on a route:
+//
+//	r.POST("/orders/:id/pay", ginlock.Lock(locks, "order:pay:#{path.id}"), pay)
+//	…
+//	err := ginlock.Check(locks, r)
+//
+// A [Guard] has options, several rules for a route, and rule files:
 //
 //	guard, err := ginlock.New(locks)
 //	rule := ruleset.Rule{Key: "order:pay:#{path.id}"}
@@ -8,18 +14,20 @@
 //
 // # Rules
 //
-// There are three ways to bind rules to routes. They may be mixed: a request then takes the locks of all rules on its
+// There are four ways to bind rules to routes. They may be mixed: a request then takes the locks of all rules on its
 // route, and these rules need different names.
 //
+//   - [Lock] returns a handler for the chain of a route or group, with one rule. It needs no guard and panics if the rule
+//     is wrong.
 //   - [Guard.Handle] replaces r.Handle. It compiles its rule at once, for its own route, and returns the problems.
-//   - [Guard.Handler] returns a handler for the chain of a route or group. The guard compiles its rules at the first
-//     request, because only a request shows the route.
+//   - [Guard.Handler] returns a handler for the chain of a route or group. The guard compiles its rules in Check, and
+//     otherwise at the first request.
 //   - [Guard.Middleware] takes a set, from a rule file or from Go, whose rules name their routes.
 //
 // A route is a method and a path as registered, including the base path of its group: the path that
-// [gin.Context.FullPath] returns. Call [Guard.Check] after all routes are registered and before the server starts.
-// It returns every problem of the rules of Handle and Middleware, and the rules of Handler that fit no route at
-// all. A route with a broken rule answers 500 and never runs its handler.
+// [gin.Context.FullPath] returns. Call [Guard.Check] after all routes are registered and before the server starts. It
+// returns every problem of the rules, including the rules of Locks. A program without a guard calls [Check] instead. A
+// route with a broken rule answers 500 and never runs its handler.
 //
 // If there are several rules in one place, each needs a name. Their locks are taken in order and freed in reverse.
 // Requests that take the same locks in opposite orders wait for each other until a wait times out. The Keys of one
@@ -55,7 +63,7 @@
 // at once. The guard refuses a reload that Check would not accept and keeps the old rules. So call Check even if you
 // know that the rules are right; otherwise a mistake in a later file shows only with the first request that it breaks.
 // A request runs to its end under the rules with which it began. disabled and dry_run take effect with the next
-// request. Rules of Handler and Handle belong to the program and are never reloaded.
+// request. Rules of Lock, Handler and Handle belong to the program and are never reloaded.
 //
 // A guard stays subscribed to its Live set, so create both once per process. Closing the Live set stops its reloads.
 // [Guard.WriteRoutes] writes the names that the rules of a file may use, so that `interlock check` can check the file
@@ -123,7 +131,7 @@
 // reads the rest of the body under the lock, so a slow client prolongs the hold. Limit that time with
 // http.Server.ReadTimeout.
 //
-// All requests that wait under one guard hold at most 64 MiB of bodies. Beyond that, a request whose key uses the
+// All requests that wait under one guard hold at most 64 MiB of bodies; the Locks of a client count as one guard. Beyond that, a request whose key uses the
 // body is answered as an overload. Any other request waits with its body unread, and the guard notices only at the end
 // of the wait that its client has left.
 //

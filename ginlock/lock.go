@@ -16,7 +16,8 @@ import (
 //
 //	r.POST("/orders/:orderId/pay", ginlock.Lock(locks, "order:pay:#{path.orderId}"), pay)
 //
-// key is the Key of a [ruleset.Rule]. A rule after it sets other fields, and leaves Key and Endpoint empty:
+// A request waits up to [ruleset.DefaultWaitTime] and is then refused. key is the Key of a [ruleset.Rule]. A rule after it
+// sets other fields, and leaves Key and Endpoint empty:
 //
 //	ginlock.Lock(locks, "order:pay:#{path.orderId}", ruleset.Rule{WaitTime: 3 * time.Second, OnBusy: failpolicy.Skip})
 //
@@ -42,8 +43,8 @@ func Lock(locks *core.Client, key string, further ...ruleset.Rule) gin.HandlerFu
 	return h.handler
 }
 
-// Check is [Guard.Check] for the Locks of a client. If the program has a guard for the same engines, call the Check of
-// the guard instead: it checks the Locks, too, and the rules of both together.
+// Check compares the Locks of a client with the routes of one or more engines, like [Guard.Check]. If the program has a
+// guard for the same engines, call the Check of the guard instead: it checks the Locks, too, and the rules of both together.
 func Check(locks *core.Client, engine *gin.Engine, more ...*gin.Engine) error {
 	g, err := guardOf(locks)
 	if err != nil {
@@ -62,7 +63,7 @@ func guardOf(locks *core.Client) (*Guard, error) {
 		return nil, err
 	}
 	shared := locks.ForAdapters().Shared(lockGuardKey{}, func() any {
-		cfg, _ := newConfig(nil) //nolint:errcheck // no options, no problems
+		cfg, _ := newConfig(nil) // no options, no problems
 		return newGuard(locks, a, cfg)
 	})
 	return shared.(*Guard), nil //nolint:errcheck,forcetypeassert // the only value under this key

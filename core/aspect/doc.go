@@ -48,7 +48,8 @@
 //
 // The context of the function carries the lock and is canceled when the lock is lost. A call that bypasses the wrapped
 // function has no lock; [core.MustHold] in the function detects that. [Aspect.Suspend] is the kill switch: from then on
-// every handler runs without its lock and is counted.
+// every handler runs without its lock and is counted. [Of] returns the aspect of the Lock functions of the adapters, such
+// as ginlock.Lock.
 //
 // # Contract
 //

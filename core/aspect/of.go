@@ -15,10 +15,11 @@ func Of(locks *core.Client) (*Aspect, error) {
 	if locks == nil {
 		return New(nil) // its error says what to write
 	}
-	made := locks.ForAdapters().Shared(ofKey{}, func() any {
+	shared := locks.ForAdapters().Shared(ofKey{}, func() any {
 		a, err := New(locks)
 		return &created{a, err}
-	}).(*created) //nolint:errcheck,forcetypeassert // the only value under this key
+	})
+	made := shared.(*created) //nolint:errcheck,forcetypeassert // the only value under this key
 	return made.aspect, made.err
 }
 
@@ -30,8 +31,8 @@ type (
 	}
 )
 
-// LockRule returns the rule of a Lock function of an adapter: further, which is at most one rule, with the key. The
-// adapter knows the endpoint.
+// LockRule returns the rule of a Lock function of an adapter. further has at most one rule, to which LockRule adds the
+// key. The rule has no Endpoint, because the adapter knows the endpoint.
 func LockRule(key string, further []ruleset.Rule) (ruleset.Rule, error) {
 	var r ruleset.Rule
 	switch {

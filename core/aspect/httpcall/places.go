@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// LockRule is [aspect.LockRule] for HTTP. It refuses on_lost: fail, which needs the buffer of a guard.
+// LockRule calls [aspect.LockRule] and also refuses [failpolicy.Fail] as OnLost, which needs the buffer of a guard.
 func LockRule(key string, further []ruleset.Rule) (ruleset.Rule, error) {
 	r, err := aspect.LockRule(key, further)
 	if err == nil && r.OnLost == failpolicy.Fail {

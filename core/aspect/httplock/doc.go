@@ -5,6 +5,7 @@
 //	…
 //	mux := http.NewServeMux()
 //	err = guard.HandleFunc(mux, "POST /orders/{id}/pay", pay, ruleset.Rule{Key: "order:pay:#{path.id}"})
+//	mux.Handle("POST /orders/{id}/ship", httplock.Lock(locks, "order:ship:#{path.id}")(ship)) // without a guard
 //	…
 //	err = guard.Check()
 //

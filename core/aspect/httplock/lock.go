@@ -17,8 +17,8 @@ import (
 //	mux.Handle("POST /orders/{id}/pay", httplock.Lock(locks, "order:pay:#{path.id}")(http.HandlerFunc(pay)))
 //	r.With(httplock.Lock(locks, "order:pay:#{path.id}")).Post("/orders/{id}/pay", pay) // chi
 //
-// key is the Key of a [ruleset.Rule]. A rule after it sets other fields, such as WaitTime, and leaves Key and Endpoint
-// empty. A rule that needs a registered variable, a fallback or a buffer needs a [Guard]. The name of the rule, the label
+// A request waits up to [ruleset.DefaultWaitTime] and is then refused. key is the Key of a [ruleset.Rule]. A rule after it
+// sets other fields, such as WaitTime, and leaves Key and Endpoint empty. A rule that needs a registered variable, a fallback or a buffer needs a [Guard]. The name of the rule, the label
 // in metrics and spans, is the Pattern that the router matched, unless the rule has a Name.
 //
 // Lock panics if the rule is wrong. Only a request shows the Pattern: if the key reads a path value that the Pattern does
@@ -94,7 +94,7 @@ func sharedOf(locks *core.Client) (*lockShared, error) {
 }
 
 func newLockShared(a *aspect.Aspect) *lockShared {
-	cfg, _ := newConfig(nil) //nolint:errcheck // no options, no problems
+	cfg, _ := newConfig(nil) // no options, no problems
 	s := &lockShared{aspect: a, cfg: cfg}
 	s.routes = aspect.NewRegistry(a, aspect.Adapter[ruleset.Endpoint, httpcall.Endpoint]{
 		Transport: ruleset.TransportHTTP,

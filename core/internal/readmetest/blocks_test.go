@@ -52,12 +52,12 @@ var comments = []comment{
 		"payment struct{ OrderID string }, charge func(context.Context, struct{ OrderID string }) (string, error), " +
 		"closeDay func(context.Context, time.Time) (int, error)"},
 	{folder: "core/aspect/adaptertest", goes: 1, given: "shop adaptertest.Adapter"},
-	{folder: "core/aspect/httplock", goes: 2, given: "locks *core.Client, rules *ruleset.Live, pay http.HandlerFunc, " +
+	{folder: "core/aspect/httplock", goes: 2, given: "locks *core.Client, rules *ruleset.Live, pay, ship http.HandlerFunc, " +
 		"r interface{ With(middlewares ...func(http.Handler) http.Handler) interface{ Post(string, http.HandlerFunc) } }, guard *httplock.Guard"},
 	{folder: "core/redistest", goes: 1, given: "pay func(context.Context, *core.Client, string) error"},
 	{folder: "core/ruleset", goes: 1, yaml: 2, given: "r *gin.Engine, guard *ginlock.Guard, tel *telemetry.Telemetry"},
 	{folder: "failpolicy"},
-	{folder: "ginlock", goes: 2, given: "locks *core.Client, guard *ginlock.Guard, r *gin.Engine, pay gin.HandlerFunc"},
+	{folder: "ginlock", goes: 3, given: "locks *core.Client, guard *ginlock.Guard, r *gin.Engine, pay gin.HandlerFunc"},
 	{folder: "grpclock", goes: 2, pbs: 1, given: "locks *core.Client, " +
 		"recovery, authentication grpc.UnaryServerInterceptor, orders interface{ RegisterOrdersServer(grpc.ServiceRegistrar, any) }, shop any"},
 	{folder: "grpclock/connectlock", goes: 1, given: "locks *core.Client, rules *ruleset.Live, mux *http.ServeMux, authentication connect.Interceptor, shop any, " +
