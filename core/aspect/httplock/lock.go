@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
@@ -32,9 +34,9 @@ func Lock(locks *core.Client, key string, further ...ruleset.Rule) func(http.Han
 	if err := errors.Join(err, problem); err != nil {
 		panic("httplock: " + where + ": " + err.Error())
 	}
-	l := &lock{shared: shared, rules: []ruleset.Rule{rule}}
-	if err := ruleset.Invalid(httpcall.ProblemsAt(where, shared.routes.Compile(unrouted(), rule).Err)...); err != nil {
-		panic("httplock: " + strings.TrimPrefix(err.Error(), "ruleset: "))
+	l := shared.lockAt(where, rule)
+	if len(l.problems) > 0 {
+		panic("httplock: " + strings.TrimPrefix(ruleset.Invalid(l.problems...).Error(), "ruleset: "))
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,11 +46,13 @@ func Lock(locks *core.Client, key string, further ...ruleset.Rule) func(http.Han
 	}
 }
 
-// lock is the middleware of one call of [Lock].
+// lock is the state of the middleware that one call of [Lock] returns.
 type lock struct {
-	shared *lockShared
-	rules  []ruleset.Rule
-	places httpcall.Places // by the route of the Pattern
+	shared   *lockShared
+	where    string // "Lock at file:line"
+	rule     ruleset.Rule
+	problems []*ruleset.Problem // the problems that the rule has for every Pattern
+	places   httpcall.Places    // by the route of the Pattern
 }
 
 // unrouted returns the route of requests without a Pattern.
@@ -63,7 +67,7 @@ func (l *lock) at(pattern string) *httpcall.Entry {
 // place compiles the rule for a route and puts it into force. It refuses requests without a Pattern if the rule reads a
 // path, because their path values are not known.
 func (l *lock) place(route ruleset.Endpoint) *httpcall.Entry {
-	e := l.shared.routes.Compile(route, l.shared.numbers.Name(l, route, l.rules)...)
+	e := l.shared.routes.Compile(route, l.shared.numbers.Name(l, route, []ruleset.Rule{l.rule})...)
 	if e.Err == nil && route == unrouted() && (e.Point.Uses("path") || e.Point.Uses("route")) {
 		return &httpcall.Entry{Endpoint: route, Err: errors.New("Lock has met a request without a Pattern, so that its path values are not known: " +
 			"put Lock around the handlers of a router that sets the Pattern, or set the Pattern before Lock")}
@@ -78,6 +82,9 @@ type lockShared struct {
 	cfg     config
 	routes  *aspect.Registry[ruleset.Endpoint, httpcall.Endpoint]
 	numbers httpcall.Numbers
+
+	mu    sync.Mutex
+	locks []*lock
 }
 
 // lockSharedKey is the key of the value that sharedOf keeps on a client.
@@ -102,6 +109,21 @@ func newLockShared(a *aspect.Aspect) *lockShared {
 		Compile:   s.compile,
 	})
 	return s
+}
+
+// lockAt returns the lock for a call of Lock at where. The same rule at the same where gets the same lock, so the program
+// may call Lock for every request.
+func (s *lockShared) lockAt(where string, rule ruleset.Rule) *lock {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.locks {
+		if l.where == where && reflect.DeepEqual(l.rule, rule) {
+			return l
+		}
+	}
+	l := &lock{shared: s, where: where, rule: rule, problems: httpcall.ProblemsAt(where, s.routes.Compile(unrouted(), rule).Err)}
+	s.locks = append(s.locks, l)
+	return l
 }
 
 // compile implements [aspect.Adapter].Compile.

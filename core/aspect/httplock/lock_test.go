@@ -186,6 +186,22 @@ func TestLock_TwoOnARoute(t *testing.T) {
 	}
 }
 
+// A Lock that is created for every request is the same each time.
+func TestLock_CreatedPerRequest(t *testing.T) {
+	t.Parallel()
+	var names []string
+	b := newBench(t, core.WithObserver(&core.Observer{Rules: &aspect.Observer{Rule: func(r aspect.RuleInfo) { names = append(names, r.Rule) }}}))
+	b.mux.HandleFunc("POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) { b.lock(orderKey, ok).ServeHTTP(w, r) })
+	for range 3 {
+		if got := serve(b.mux, "POST", "/orders/42").Code; got != http.StatusAccepted {
+			t.Errorf("got %d", got)
+		}
+	}
+	if !slices.Equal(names, []string{"POST /orders/{id}"}) {
+		t.Errorf("observers got the rules %q", names)
+	}
+}
+
 // A guard checks its rules together with the Locks that have served a request. Its kill switch does not affect Locks.
 func TestLock_BesideAGuard(t *testing.T) {
 	t.Parallel()
