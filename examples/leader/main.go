@@ -13,7 +13,7 @@
 //     core.WithWatchdog). The context of the former leader ends before that.
 //   - Late writes: an instance that was stopped for longer than its lease may not have noticed the loss. Its writes have an
 //     old fencing token, and the store refuses them (package core/fence).
-//   - A leader that hangs keeps the lock, because the watchdog renews it: give its work a time limit.
+//   - A leader that hangs keeps the lock, because the watchdog renews it. core.MaxHold limits a term.
 //
 // The tests show the changes of the leader and a late write.
 package main
