@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/holding"
 	"github.com/interlock-go/interlock/core/internal/identity"
 	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/notice"
 	"github.com/interlock-go/interlock/core/internal/notify"
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -60,6 +61,10 @@ func (c *Client) startOn(store *redisstore.Store) {
 	})
 	c.connect()
 	c.spawn(c.watchdog.Run)
+	if c.cfg.lossNotice {
+		notices := notice.New(notice.Config{Wire: noticing{&c.components}, Leases: c.watchdog.Leases, Channel: store.NoticeChannel, Spawn: c.spawn})
+		c.spawn(notices.Run)
+	}
 }
 
 // connect creates the components that acquire, hold and count.

@@ -25,11 +25,13 @@ import (
 //	holding              from the grant to the end of a hold
 //	queue, reaper        the waiters of this process; commands without an answer
 //	lease, wakeup        renewals and deadlines; subscriptions
+//	notice               subscriptions to the keys of long holds; see WithLossNotice
 //	redisstore, wire     scripts; connections
 //
 // To report upward, a component calls a function that was passed to it here:
 //
 //	wakeup           -> handleWakeup: the queue of the key looks, and a holder of this client asks Redis
+//	notice           -> the watchdog asks Redis about a lease
 //	lease, holding   -> the holds of the lease end; watcher: the observers
 //	reaper           -> a lock was freed: the queue of the key wakes
 //	redisstore       -> a node falls silent or answers: the circuit breaker
@@ -71,6 +73,7 @@ func (c *components) storeConfig(cfg *config, id string) redisstore.Config {
 			}},
 		},
 		RenewTimeout: cfg.renewTimeout(),
+		Notices:      cfg.lossNotice,
 	}
 	if cfg.namesConnections {
 		store.Owner = id
@@ -126,6 +129,17 @@ func (w subscribing) NodeOf(ctx context.Context, key string) string {
 // Connect opens a subscription connection.
 func (w subscribing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
 	return w.store.Subscriptions(ctx, key)
+}
+
+// noticing opens the connections of package notice.
+type noticing struct{ *components }
+
+// NodeOf returns the name of the master of key in a Cluster, and "" otherwise.
+func (n noticing) NodeOf(ctx context.Context, key string) string { return n.store.NodeName(ctx, key) }
+
+// Connect opens a subscription connection to the master of key.
+func (n noticing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
+	return n.store.Notices(ctx, key)
 }
 
 // clearing sends the commands of the reaper.

@@ -97,8 +97,8 @@ func (c *PreflightCheck) title() string {
 
 // Preflight tries everything that the given kinds of lock need from this Redis, with probe locks whose names begin with
 // "interlock_preflight:". It tries an acquisition, which has to keep another client out, a re-entry, a renewal, a
-// hand-off to a waiter of the same client, a message to a waiter of another client, and the release. Without kinds it
-// tries [KindReentrant]. For KindReentrant it also takes a MultiLock over several slots, to detect a proxy that sends a
+// hand-off to a waiter of the same client, a message to a waiter of another client, and the release. With
+// [WithLossNotice] it also waits for a keyspace notification. Without kinds it tries [KindReentrant]. For KindReentrant it also takes a MultiLock over several slots, to detect a proxy that sends a
 // script to the server of its first key: behind such a proxy MultiLocks and lists of keys do not exclude others.
 // Preflight asks the masters for their role and their maxmemory-policy, and includes the warnings of [Client.Wire].
 // Probe keys are deleted at the end. If that fails, they expire within seconds, except for plain semaphores and
@@ -199,6 +199,7 @@ func (p *preflight) advice(err error) string {
 		{"No permissions", p.rights()},
 		{"can't run this command", p.rights()}, // in a script
 		{errNotHeard.Error(), p.rights() + "; of these +publish and the channels (&); behind a proxy: let it pass PUBLISH, SUBSCRIBE and messages"},
+		{errNoNotice.Error(), `CONFIG SET notify-keyspace-events "Kghzxe" on every server, and the same in redis.conf`},
 		{"WRONGPASS ", "give the Redis client the user and password of the server"},
 		{"NOAUTH ", "give the Redis client the user and password of the server"},
 		{"READONLY ", "give the Redis client the address of the master, or use redis.NewFailoverClient"},
@@ -267,6 +268,7 @@ const preflightKeys = 16
 var (
 	errUnsaid     = errors.New("INFO does not show it")
 	errNotHeard   = errors.New("no message of the release has arrived, so that waiters poll")
+	errNoNotice   = errors.New("no keyspace notification of the release has arrived, so that WithLossNotice has no effect")
 	errNotOut     = errors.New("another client got the lock while it was held")
 	errNoToken    = errors.New("the lock came without a fencing token")
 	errElsewhere  = errors.New("the server of this key does not know the lock: the endpoint sends a script to the server of its first key")
@@ -411,6 +413,13 @@ func (p *probe) tryKind(ctx context.Context) {
 			}, func() error { return p.hear(ctx, func() error { return end(ctx) }) })
 		}},
 		{"release", true, func() error { return next(ctx) }},
+		{"notice of a loss", leased && p.client.cfg.lossNotice, func() error {
+			_, end, err := p.take(ctx, p.one, WaitTime(p.waitTime))
+			if err != nil {
+				return err
+			}
+			return p.hearNotice(ctx, func() error { return end(ctx) })
+		}},
 	}
 	for _, step := range steps {
 		if step.has && !p.try(step.name, step.do) {
@@ -501,8 +510,30 @@ func (p *probe) hear(ctx context.Context, release func() error) error {
 	if err != nil {
 		return errors.Join(err, release())
 	}
+	return p.listen(ctx, messages, p.WaiterChannel(key, field), release)
+}
+
+// hearNotice calls release and waits for the keyspace notification of it.
+func (p *probe) hearNotice(ctx context.Context, release func() error) error {
+	key, err := p.lock(p.name).keyOf(p.name)
+	if err != nil {
+		return errors.Join(err, release())
+	}
+	messages, err := p.client.store.Notices(ctx, key)
+	if err != nil {
+		return errors.Join(err, release())
+	}
+	err = p.listen(ctx, messages, p.client.store.NoticeChannel(redisstore.Claim{Kind: p.Kind, Key: key}), release)
+	if errors.Is(err, errNotHeard) {
+		return errNoNotice
+	}
+	return err
+}
+
+// listen subscribes to a channel, calls release and waits for a message. It closes the connection.
+func (p *probe) listen(ctx context.Context, messages *redisstore.Subscriptions, channel string, release func() error) error {
 	defer messages.Close() //nolint:errcheck // it is only read
-	messages.Subscribe(ctx, []string{p.WaiterChannel(key, field)})
+	messages.Subscribe(ctx, []string{channel})
 	if err := p.await(ctx, messages, redisstore.Subscribed); err != nil {
 		return errors.Join(err, release())
 	}
@@ -512,7 +543,7 @@ func (p *probe) hear(ctx context.Context, release func() error) error {
 	return p.await(ctx, messages, redisstore.Message)
 }
 
-// await waits for an event on the channel of the lock.
+// await waits for an event on a channel.
 func (p *probe) await(ctx context.Context, messages *redisstore.Subscriptions, kind redisstore.EventKind) error {
 	for {
 		switch event, err := messages.Receive(ctx, p.client.cfg.backendTimeout); {

@@ -41,6 +41,9 @@
 // execute a command without answering ([Server.LoseNextReply], [Server.LoseReply]). It can answer as if it had
 // replicas ([Server.Replicas]).
 //
+// The server has no keyspace notifications. For [core.WithLossNotice], Take, Free and Expire publish the notification of
+// the key. Commands of clients, and leases that end by the clock, publish none.
+//
 // Keys are full Redis keys: for a lock client with a prefix, the prefix belongs to the key. ([core.Held] and
 // [core.MustHold] take the name without it.) Take is for locks. To leave no permit of a semaphore free, acquire
 // the permits with a second client.

@@ -12,7 +12,7 @@ import (
 // Take gives the lock at key to a stranger for lease (1 ms or more), as if a process elsewhere held
 // it: a hash with one field, the stranger's "<uuid>:<number>", and the hold count 1. It returns that
 // field. Every stranger has another field. If the lock is held, its holder loses it without a
-// message.
+// message, but clients with [core.WithLossNotice] get the notification of a deleted key.
 func (s *Server) Take(key string, lease time.Duration) (stranger string) {
 	if lease < time.Millisecond {
 		s.failure("redistest: Take(%q, %s): the lease must be at least 1ms, for example time.Minute", key, lease)
@@ -23,6 +23,7 @@ func (s *Server) Take(key string, lease time.Duration) (stranger string) {
 			pipe.Del(unbound(), key)
 			pipe.HSet(unbound(), key, stranger, 1)
 			pipe.PExpire(unbound(), key, lease)
+			pipe.Publish(unbound(), noticeChannel(key), "del")
 			return nil
 		})
 		return err
@@ -31,17 +32,29 @@ func (s *Server) Take(key string, lease time.Duration) (stranger string) {
 }
 
 // release deletes a lock. It sends the message only if there was one.
-const release = `if redis.call('del', KEYS[1]) == 1 then redis.call('publish', ARGV[1], '0') end`
+const release = `
+if redis.call('del', KEYS[1]) == 1 then
+  redis.call('publish', ARGV[2], 'del')
+  redis.call('publish', ARGV[1], '0')
+end`
 
 // Free releases the lock at key as its holder would: it deletes the key and sends the message to the
 // waiters. On a free key it does nothing.
 func (s *Server) Free(key string) {
-	s.act("Free", func() error { return orNil(s.own.Eval(unbound(), release, []string{key}, channel(key)).Err()) })
+	s.act("Free", func() error { return orNil(s.own.Eval(unbound(), release, []string{key}, channel(key), noticeChannel(key)).Err()) })
 }
 
-// Expire makes the lease of the lock at key expire now: it deletes the key and sends no message.
+// Expire makes the lease of the lock at key expire now: it deletes the key and sends no message. Clients with
+// [core.WithLossNotice] get the notification of an expired key.
 func (s *Server) Expire(key string) {
-	s.act("Expire", func() error { return s.own.Del(unbound(), key).Err() })
+	s.act("Expire", func() error {
+		_, err := s.own.TxPipelined(unbound(), func(pipe redis.Pipeliner) error {
+			pipe.Del(unbound(), key)
+			pipe.Publish(unbound(), noticeChannel(key), "expired")
+			return nil
+		})
+		return err
+	})
 }
 
 // act runs an action of a stranger. Close waits for the action.
@@ -71,6 +84,9 @@ func channel(key string) string {
 	}
 	return "redisson_lock__channel:{" + key + "}"
 }
+
+// noticeChannel returns the channel of the keyspace notifications of key.
+func noticeChannel(key string) string { return "__keyspace@0__:" + key }
 
 // newStranger returns a holder field: a random UUID and the number of a thread.
 func newStranger() string {

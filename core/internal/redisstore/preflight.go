@@ -186,7 +186,7 @@ func (s *Store) FirstInQueue(ctx context.Context, key string) (string, error) {
 // Rights returns the rules for ACL SETUSER that grant the rights for some kinds of lock whose keys begin
 // with prefix: key patterns, channel patterns, commands. It reads the commands from the scripts.
 func (s *Store) Rights(prefix string, kinds []*Kind) string {
-	keys := map[string]bool{escape(prefix) + "*": true, "{" + escape(prefix) + "*": true}
+	keys := keysOf(prefix)
 	channels, commands := make(map[string]bool), make(map[string]bool)
 	for name := range strings.FieldsSeq(s.usualCommands()) {
 		commands[name] = true
@@ -207,8 +207,18 @@ func (s *Store) Rights(prefix string, kinds []*Kind) string {
 			}
 		}
 	}
+	if s.cfg.Notices {
+		for key := range keysOf(prefix) {
+			channels[s.noticePrefix()+key] = true
+		}
+	}
 	rules := prefixEach("~", keys)
 	return strings.Join(append(append(rules, prefixEach("&", channels)...), prefixEach("+", commands)...), " ")
+}
+
+// keysOf returns patterns for the keys that begin with prefix and for the names that are derived from them with a suffix.
+func keysOf(prefix string) map[string]bool {
+	return map[string]bool{escape(prefix) + "*": true, "{" + escape(prefix) + "*": true}
 }
 
 // usualCommands lists the commands that the Store sends for every kind of lock.

@@ -20,6 +20,8 @@ type Config struct {
 	RenewTimeout time.Duration
 	// Sharded decides whether wake-ups use sharded pub/sub in a Cluster. If it is nil, Detect asks the servers.
 	Sharded *bool
+	// Notices makes [Store.Rights] include the channels of [Store.NoticeChannel].
+	Notices bool
 }
 
 // Store runs the scripts on one Redis: a single server, the master of a Sentinel, or a Cluster. It is

@@ -30,6 +30,7 @@ type Event struct {
 type Subscriptions struct {
 	pubsub  *redis.PubSub
 	sharded bool
+	notices bool // see [Store.Notices]
 	store   *Store
 	era     int64
 }
@@ -53,12 +54,35 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 	return p, nil
 }
 
+// NoticeChannel returns the channel on which Redis announces changes of the key that contains the field of a claim. Redis
+// does so only if its setting notify-keyspace-events includes them.
+func (s *Store) NoticeChannel(c Claim) string { return s.noticePrefix() + c.Kind.leaseKey(c.Key) }
+
+// noticePrefix returns the first part of the channels of notices.
+func (s *Store) noticePrefix() string { return fmt.Sprintf("__keyspace@%d__:", s.Database()) }
+
+// keepsHolders contains the events of commands that remove no field: the lock commands of this library and of Redisson
+// send them when a lock is acquired, re-entered or renewed.
+var keepsHolders = map[string]bool{"expire": true, "hset": true, "hincrby": true, "zadd": true}
+
+// Notices returns a connection for channels of [Store.NoticeChannel]. It leads to the master of key, because a node of a
+// Cluster announces only changes of its own keys. It drops the messages about changes after which all holders remain.
+func (s *Store) Notices(ctx context.Context, key string) (*Subscriptions, error) {
+	p := &Subscriptions{store: s, era: s.wire.Era(), notices: true}
+	node, err := s.node(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	p.pubsub = node.Subscribe(ctx)
+	return p, nil
+}
+
 // ShouldReplace reports whether a new connection should replace this one, because the Sentinels named another master
 // or the credentials changed. See [wire.Redis.Era].
 func (p *Subscriptions) ShouldReplace() bool { return p.era != p.store.wire.Era() }
 
-// Sharded reports whether the channels belong to slots.
-func (p *Subscriptions) Sharded() bool { return p.sharded }
+// Sharded reports whether the channels belong to the nodes of a Cluster: sharded channels, and channels of notices.
+func (p *Subscriptions) Sharded() bool { return p.sharded || p.notices && p.store.Clustered() }
 
 // Subscribe subscribes to channels. An Event confirms each of them. Receive restores a broken
 // connection with all its channels.
@@ -103,6 +127,9 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 	}
 	switch m := msg.(type) {
 	case *redis.Message:
+		if p.notices && keepsHolders[m.Payload] {
+			return Event{}, nil
+		}
 		return Event{Kind: Message, Channel: m.Channel}, nil
 	case *redis.Subscription:
 		return Event{Kind: subscriptionKind(m.Kind), Channel: m.Channel}, nil

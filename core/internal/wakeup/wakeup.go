@@ -27,8 +27,8 @@ import (
 
 // Wire connects to Redis.
 type Wire interface {
-	// NodeOf returns the name of the node from which the channel of key is received. With sharded pub/sub that is
-	// the master of key. Otherwise NodeOf always returns the same name.
+	// NodeOf returns the name of the node from which the channel of key is received. With sharded pub/sub, and for
+	// keyspace notifications, that is the master of key. Otherwise NodeOf always returns the same name.
 	NodeOf(ctx context.Context, key string) string
 	// Connect opens a connection to the node of key, without channels. It sends nothing yet.
 	Connect(ctx context.Context, key string) (Connection, error)
@@ -37,8 +37,8 @@ type Wire interface {
 // Connection is one subscription connection. One goroutine calls Receive, another one the other
 // methods.
 type Connection interface {
-	// Sharded reports whether the channels belong to slots. A lost connection is then not restored,
-	// because the slots may have moved.
+	// Sharded reports whether the channels belong to slots or to nodes of a Cluster. A lost connection is then not
+	// restored, because the slots may have moved.
 	Sharded() bool
 	// ShouldReplace reports whether a new connection should replace this one, because the Sentinels named
 	// another master or the credentials changed.
