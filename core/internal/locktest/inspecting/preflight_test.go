@@ -316,3 +316,45 @@ func writeReply(c *server.Peer, value any) {
 		c.WriteNull()
 	}
 }
+
+// With WithLossNotice, the advised rights suffice to get notifications.
+func TestClient_Preflight_RightsOfLossNotice(t *testing.T) {
+	t.Parallel()
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		srv := binary.Start(t)
+		admin := srv.Client()
+		locktest.Must(t, admin.ConfigSet(t.Context(), "notify-keyspace-events", "Kghzxe").Err())
+		user := []any{"acl", "setuser", "shop", "reset", "resetchannels", "on", ">secret"}
+		locktest.Must(t, admin.Do(t.Context(), user...).Err())
+		locks := locktest.NewClient(t, srv.Client(func(o *redis.Options) {
+			o.Username, o.Password, o.DisableIdentity = "shop", "secret", true
+		}), locktest.Patient, core.WithPrefix("shop:"), core.WithLossNotice())
+		kinds := []core.Kind{core.KindReentrant, core.KindRead, core.KindSemaphore}
+		report, err := locks.Preflight(t.Context(), kinds...)
+		locktest.Must(t, err)
+		for rule := range strings.FieldsSeq(report.Rights) {
+			user = append(user, rule)
+		}
+		locktest.Must(t, admin.Do(t.Context(), user...).Err())
+		report, err = locks.Preflight(t.Context(), kinds...)
+		if err != nil || report.Err() != nil {
+			t.Errorf("got %v\n%s", err, report)
+		}
+		for _, kind := range kinds {
+			checkOf(t, report, kind, "notice of a loss")
+		}
+	})
+}
+
+// With WithLossNotice, the report says that the server sends no notifications.
+func TestClient_Preflight_LossNoticeWithoutNotifications(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		report, err := b.Locks(core.WithLossNotice()).Preflight(t.Context())
+		locktest.Must(t, err)
+		failed := checkOf(t, report, core.KindReentrant, "notice of a loss")
+		if failed.Err == nil || !strings.Contains(failed.Advice, `notify-keyspace-events "Kghzxe"`) {
+			t.Errorf("got %v, advice %q", failed.Err, failed.Advice)
+		}
+	})
+}
