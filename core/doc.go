@@ -65,10 +65,11 @@
 //     time at which it sends the command, on the monotonic and on the wall clock. It subtracts a margin
 //     of 1 % and 2 ms, at most half of the lease.
 //   - If a lock is deleted or forced away, its holder learns of the loss at the next renewal. A fixed lease is not
-//     renewed: its holder learns of the loss when it releases, re-enters or refreshes. A release that passes the lock
-//     on (see Runs) returns nil without asking Redis. If the lock had been deleted, the next renewal or command of the
-//     run detects the loss and ends the hold of the caller that has the lock at that time. Earlier holders of the run
-//     are not notified.
+//     renewed: its holder learns of the loss when it releases, re-enters or refreshes. With [WithLossNotice], and keyspace
+//     notifications on the server, a hold that has lasted for two seconds ends within milliseconds. A release that
+//     passes the lock on (see Runs) returns nil without asking Redis. If the lock had been deleted, the next renewal or
+//     command of the run detects the loss and ends the hold of the caller that has the lock at that time. Earlier
+//     holders of the run are not notified.
 //   - After Release has returned nil, the holder never appears in Redis again. If the release
 //     passed the lock on, the field of the holder stays in Redis until the lock is handed off or
 //     freed. Until then the field belongs to the later callers of the run.

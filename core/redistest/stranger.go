@@ -41,7 +41,9 @@ end`
 // Free releases the lock at key as its holder would: it deletes the key and sends the message to the
 // waiters. On a free key it does nothing.
 func (s *Server) Free(key string) {
-	s.act("Free", func() error { return orNil(s.own.Eval(unbound(), release, []string{key}, channel(key), noticeChannel(key)).Err()) })
+	s.act("Free", func() error {
+		return orNil(s.own.Eval(unbound(), release, []string{key}, channel(key), noticeChannel(key)).Err())
+	})
 }
 
 // Expire makes the lease of the lock at key expire now: it deletes the key and sends no message. Clients with

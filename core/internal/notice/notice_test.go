@@ -157,7 +157,7 @@ func (n *node) wantListening(t *testing.T, keys ...string) {
 		}
 	}
 	if len(n.channels) != len(keys) {
-		t.Errorf("node %s: got the channels %v, want those of %q", n.name, n.channels, keys)
+		t.Errorf("node %s: got the channels %v, want the channels of %q", n.name, n.channels, keys)
 	}
 }
 

@@ -61,12 +61,18 @@ func (s *Store) NoticeChannel(c Claim) string { return s.noticePrefix() + c.Kind
 // noticePrefix returns the first part of the channels of notices.
 func (s *Store) noticePrefix() string { return fmt.Sprintf("__keyspace@%d__:", s.Database()) }
 
-// keepsHolders contains the events of commands that remove no field: the lock commands of this library and of Redisson
-// send them when a lock is acquired, re-entered or renewed.
-var keepsHolders = map[string]bool{"expire": true, "hset": true, "hincrby": true, "zadd": true}
+// keepsHolders reports whether an event removes no field of a holder. The scripts of this library and of Redisson cause
+// such events when a lock is acquired, re-entered or renewed.
+func keepsHolders(event string) bool {
+	switch event {
+	case "expire", "hset", "hincrby", "zadd":
+		return true
+	}
+	return false
+}
 
 // Notices returns a connection for channels of [Store.NoticeChannel]. It leads to the master of key, because a node of a
-// Cluster announces only changes of its own keys. It drops the messages about changes after which all holders remain.
+// Cluster announces only changes of keys that it has. It drops the messages about changes after which all holders remain.
 func (s *Store) Notices(ctx context.Context, key string) (*Subscriptions, error) {
 	p := &Subscriptions{store: s, era: s.wire.Era(), notices: true}
 	node, err := s.node(ctx, key)
@@ -127,7 +133,7 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 	}
 	switch m := msg.(type) {
 	case *redis.Message:
-		if p.notices && keepsHolders[m.Payload] {
+		if p.notices && keepsHolders(m.Payload) {
 			return Event{}, nil
 		}
 		return Event{Kind: Message, Channel: m.Channel}, nil

@@ -1,6 +1,7 @@
 // Package wakeup receives the messages that announce a released lock. It manages the subscriptions of one client and
 // the connections that they need. Package acquire subscribes for waiters. A client has one subscription connection, or
-// one per master in a Cluster with sharded pub/sub. The package does not depend on the waiters.
+// one per master in a Cluster with sharded pub/sub. The package does not depend on the waiters. Package notice has a
+// separate Subscriber, for keyspace notifications.
 //
 // A waiter for a key subscribes to the channel of the key and unsubscribes when it stops waiting. Several waiters may
 // share a subscription. The subscription stays for 5 s after its last user, because a lock that was contended will

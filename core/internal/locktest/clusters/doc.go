@@ -5,5 +5,6 @@
 //	Safety across a failover               | TestCluster_Failover
 //	share one connection to each node      | TestCluster_DeadNodeDelaysNoOther
 //	LOADING, BUSY, NOREPLICAS, CLUSTERDOWN | TestCluster_WaitedForWhileItsSlotMoves, TestSentinel_LockContendFailover
+//	With [WithLossNotice], and             | TestCluster_LossNotice
 //	A waiter finds a free lock             | TestCluster_ShardedSubscriptionsComeBack
 package clusters

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/locktest"
 )
 
-// Each master announces only the changes of its own keys. The client listens on the master of each lock, also after the
+// A master announces only changes of keys that it has. The client listens on the master of each lock, also after the
 // slot of a lock has moved.
 func TestCluster_LossNotice(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@
 //	A holder learns of the end of its lease                             | TestDeadline_CountsFromTheSending, TestHold_FixedLeaseExpires, TestHold_EachKind_Partition
 //	on the monotonic and on the wall clock                              | TestWatchdog_WallClockJumpClosesDone, TestHold_ErrLooksAtTheClock, TestHold_ReleaseLooksAtTheClock
 //	If a lock is deleted or forced away                                 | TestHold_EachKind_DeletedForcedOrTaken, TestWatchdog_ForcedLockIsNoticedByMessage
+//	With [WithLossNotice], and                                          | TestLossNotice_EachKind, TestLossNotice_ReconnectAsks, TestLossNotice_ServerWithoutNotifications
 //	the holder never appears in Redis again                             | TestHold_EachKind_OperationLandsLate, TestRelease_OfAStolenLockIsALoss
 //	a hold whose lease has expired                                      | TestHold_LeaseRaisedWithoutAnAnswer, TestWatchdog_SurvivesThreeFailedRenewals
 //	A client frees only locks that it holds                             | TestRelease_EachKind_TwiceOrLate, TestRelease_Unanswered
