@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bed is Notices over a watchdog and a Cluster in memory.
 type bed struct {
 	t        *testing.T
+	notices  *notice.Notices
 	watchdog *lease.Watchdog
 	masters  map[string]*node // by key; the node "a" by default
 	a, b     *node
@@ -42,10 +43,11 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 			Over: errors.New("over"), Gone: errors.New("gone"), //nolint:err113 // as good as sentinels here
 		})
 		spawn(b.watchdog.Run)
-		spawn(notice.New(notice.Config{
+		b.notices = notice.New(notice.Config{
 			Wire: b, Leases: b.watchdog.Leases, Spawn: spawn,
 			Channel: func(c redisstore.Claim) string { return channel(c.Key) },
-		}).Run)
+		})
+		spawn(b.notices.Run)
 		test(t, b)
 		end()
 		workers.Wait()
@@ -259,6 +261,9 @@ func TestNotices_UnsubscribeAtTheEnd(t *testing.T) {
 		stays.End()
 		b.wantAsked(20 * time.Second)
 		b.a.wantListening(t, "ends")
+		if n := b.notices.Keys(); n != 1 {
+			t.Errorf("leases of %d keys are remembered, want 1", n)
+		}
 	})
 }
 
