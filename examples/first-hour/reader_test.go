@@ -70,7 +70,7 @@ func freePorts(t *testing.T, n int) (ports []string) {
 			t.Fatal(err)
 		}
 		defer listener.Close()
-		_, port, _ := net.SplitHostPort(listener.Addr().String()) //nolint:errcheck // an address of a listener has a port
+		_, port, _ := net.SplitHostPort(listener.Addr().String())
 		ports = append(ports, port)
 	}
 	return ports
@@ -189,7 +189,9 @@ func (r *reader) pinVersions() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var module struct{ Require []struct{ Path, Version string } }
+	var module struct {
+		Require []struct{ Path, Version string }
+	}
 	if err := json.Unmarshal(text, &module); err != nil {
 		r.t.Fatal(err)
 	}
@@ -241,7 +243,7 @@ func (r *reader) start(b block) {
 	if out, err := r.command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		r.t.Fatalf("README.md:%d: %v\n%s", b.line, err, out)
 	}
-	cmd := exec.Command(program) //nolint:noctx // it is stopped by a signal, as with Ctrl-C
+	cmd := exec.Command(program) // stopped by a signal, as with Ctrl-C
 	cmd.Dir, cmd.Env = r.folder, r.env
 	s, err := begin(cmd)
 	if err != nil {
