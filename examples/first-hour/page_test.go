@@ -55,7 +55,7 @@ func blocksOf(page string) (list []block) {
 //	run                  the commands succeed
 //	fail                 the last command fails
 //	start                the service starts; a service that runs is stopped before
-//	interrupt            the commands succeed although the service is interrupted, and the service exits with 0
+//	interrupt            the service is terminated during the commands, which succeed; it exits with 0
 //	see                  the output of the last commands has these lines in this order; … is any text
 //	see: any order       the same in any order
 //	log                  the service writes these lines after the last commands

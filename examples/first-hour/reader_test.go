@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -76,7 +77,7 @@ func freePorts(t *testing.T, n int) (ports []string) {
 	return ports
 }
 
-// installProtoc puts a stand-in for protoc on PATH if there is no protoc: the generator of examples/declared, which uses
+// installProtoc puts a stand-in for protoc on PATH if protoc is missing: the generator of examples/declared, which uses
 // the same plugins.
 func (r *reader) installProtoc() {
 	r.t.Helper()
@@ -158,7 +159,7 @@ func (r *reader) perform(b block) {
 	}
 	cmd := r.command("bash", "-e", "-o", "pipefail", "-c", b.text)
 	if b.do == "interrupt" {
-		timer := time.AfterFunc(time.Second, r.service.interrupt)
+		timer := time.AfterFunc(time.Second, r.service.terminate)
 		defer timer.Stop()
 	}
 	var err error
@@ -243,7 +244,7 @@ func (r *reader) start(b block) {
 	if out, err := r.command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		r.t.Fatalf("README.md:%d: %v\n%s", b.line, err, out)
 	}
-	cmd := exec.Command(program) // stopped by a signal, as with Ctrl-C
+	cmd := exec.Command(program) // see stop
 	cmd.Dir, cmd.Env = r.folder, r.env
 	s, err := begin(cmd)
 	if err != nil {
@@ -322,14 +323,17 @@ func (s *service) text() string {
 
 func (s *service) size() int { return len(s.text()) }
 
-func (s *service) interrupt() { _ = s.process.Signal(os.Interrupt) }
+// terminate sends SIGTERM. Shells let the programs in their background ignore the signal of Ctrl-C.
+func (s *service) terminate() { _ = s.process.Signal(syscall.SIGTERM) }
 
-// stop interrupts the service if it runs, and returns the error of the process.
+// stop terminates the service if it runs, and returns the error of the process.
 func (s *service) stop() error {
 	if s.process == nil {
 		return nil
 	}
-	s.interrupt()
+	s.terminate()
+	killer := time.AfterFunc(time.Minute, func() { _ = s.process.Kill() })
+	defer killer.Stop()
 	<-s.ended
 	return s.err
 }
