@@ -206,6 +206,24 @@ const onAPhone = async (browser, address) => {
   await context.close();
 };
 
+// forReadmes takes the pictures of the README files: page.png, and top.png, which ends after the waiting callers. It leaves
+// out the rows with hostile names, and all but five of the hottest keys and of the refusals.
+const forReadmes = async (browser, address) => {
+  if (!pictures) return;
+  const { context, page } = await open(browser, `${address}/admin/locks`, { httpCredentials: operator });
+  await lasting(page);
+  await page.locator("#pause").click();
+  await page.evaluate(() => {
+    for (const name of document.querySelectorAll("#holds tbody th")) if (!/^livepage:[\w:-]{1,30}$/.test(name.innerText.trim())) name.closest("tr").remove();
+    for (const row of document.querySelectorAll("#hot tbody tr:nth-child(n+6), #refusals tbody tr:nth-child(n+6)")) row.remove();
+  });
+  const waiters = await page.locator("#waiters").boundingBox();
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: `${pictures}/page.png`, fullPage: true });
+  await page.screenshot({ path: `${pictures}/top.png`, fullPage: true, clip: { x: 0, y: 0, width: 1500, height: Math.ceil(waiters.y + waiters.height) } });
+  await context.close();
+};
+
 // The browser uses plain HTTP and a name other than localhost, so only Origin says where the page was shown. The
 // proxy rewrites Host like nginx.
 const behindAProxy = async (browser, address) => {
@@ -274,6 +292,7 @@ try {
     await byKeyboard(browser, address);
     await searchAndSort(browser, address);
     await onAPhone(browser, address);
+    await forReadmes(browser, address);
     await behindAProxy(browser, address);
     await release(browser, address);
     await notLive(browser, shop, address);
