@@ -1,15 +1,22 @@
-// Package core takes locks on Redis. It implements the kinds of locks that Redisson has, with the same layout and
-// messages. A Java program that uses a lock of the same name and kind on the same Redis is excluded, waits, and is
-// woken like any other client.
+// Package core takes locks on Redis:
 //
-//	locks, err := core.New(rdb)
-//	…
+//	locks, err := core.Open("redis://localhost:6379") // or core.New, with the go-redis client of the program
+//	if err != nil {
+//		return err
+//	}
 //	err = locks.Lock("order:42").Do(ctx, func(ctx context.Context) error {
-//		return pay(ctx, order)
-//	}, core.WaitTime(3*time.Second), core.LeaseTime(10*time.Second))
+//		return pay(ctx, order) // use this ctx: it carries the lock, and ends if the lock is lost
+//	}, core.WaitTime(3*time.Second))
+//	if errors.Is(err, core.ErrNotAcquired) {
+//		return errors.New("another process is paying this order")
+//	}
+//	return err
 //
-// [Lock.Do] is the usual form: acquire, run, release. [Lock.Acquire] returns a [Hold],
-// which the caller releases:
+// [Lock.Do] is the usual form: acquire, run, release. [Call] is Do for a function that returns a value:
+//
+//	receipt, err := core.Call(ctx, locks.Lock("order:42"), charge, core.WaitTime(3*time.Second))
+//
+// [Lock.Acquire] returns a [Hold], which the caller releases:
 //
 //	ctx, hold, err := locks.Lock("order:42").Acquire(ctx)
 //	if err != nil {
@@ -20,7 +27,12 @@
 //
 // Without [WaitTime] an acquisition waits until its context is done. Without [LeaseTime] the lease is 30 s
 // ([WithWatchdog]). The watchdog renews it each time that a third of it has passed, while the process is alive and holds
-// the lock. [MaxHold] limits the time for which the watchdog does so.
+// the lock. [MaxHold] limits the time for which the watchdog does so. [Client.Close] ends a client. Packages ginlock, grpclock and core/aspect take locks by rules, around handlers
+// and functions.
+//
+// The rest of this comment is the contract. The package implements the kinds of locks that Redisson has, with the same
+// layout and messages. A Java program that uses a lock of the same name and kind on the same Redis is excluded, waits, and
+// is woken like any other client.
 //
 // # Kinds
 //

@@ -47,7 +47,8 @@ type comment struct {
 }
 
 var comments = []comment{
-	{folder: "core", goes: 2, given: "ctx context.Context, rdb redis.UniversalClient, locks *core.Client, order string, pay func(context.Context, string) error"},
+	{folder: "core", goes: 3, given: "ctx context.Context, locks *core.Client, order string, pay func(context.Context, string) error, " +
+		"charge func(context.Context) (string, error)"},
 	{folder: "core/aspect", goes: 2, yaml: 1, given: "ctx context.Context, locks *core.Client, rules *ruleset.Live, " +
 		"payment struct{ OrderID string }, charge func(context.Context, struct{ OrderID string }) (string, error), " +
 		"closeDay func(context.Context, time.Time) (int, error)"},
