@@ -37,9 +37,10 @@ func exitCode() int {
 }
 
 type settings struct {
-	redis string
-	serve bool
-	steps string
+	redis   string
+	serve   bool
+	steps   string
+	picture string
 }
 
 func parse(args []string, out io.Writer) (settings, error) {
@@ -49,6 +50,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	flags.StringVar(&s.redis, "redis", "", "`URL` of a Redis to use, such as redis://localhost:6379. Default: an embedded one")
 	flags.BoolVar(&s.serve, "serve", false, "keep the servers running after the steps, and print commands to try")
 	flags.StringVar(&s.steps, "steps", "all", "the `names` of the steps to run, separated by commas, or none")
+	flags.StringVar(&s.picture, "picture", "", "a `file` for a picture (SVG) of the table of results")
 	return s, flags.Parse(args)
 }
 
@@ -71,7 +73,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	defer d.close()
 	d.introduce()
-	err = d.perform(ctx, chosen)
+	results, err := d.perform(ctx, chosen)
+	err = errors.Join(err, savePicture(settings.picture, results))
 	if settings.serve && ctx.Err() == nil {
 		d.serve(ctx)
 	}

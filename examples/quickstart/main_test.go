@@ -55,7 +55,7 @@ func TestPerform_FailedStep(t *testing.T) {
 	ran := 0
 	count := func(context.Context, *demo) (string, error) { ran++; return "fine", nil }
 	fail := func(context.Context, *demo) (string, error) { ran++; return "wet", errors.New("it rains") }
-	err := d.perform(t.Context(), []step{
+	_, err := d.perform(t.Context(), []step{
 		{name: "walk", expected: "dry", run: fail},
 		{name: "tea", expected: "hot", run: count},
 	})

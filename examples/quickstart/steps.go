@@ -67,23 +67,23 @@ func find(all []step, name string) (step, error) {
 	return step{}, fmt.Errorf("-steps: unknown step %q: write all, none, or some of %s", name, strings.Join(known, ","))
 }
 
-// perform runs the steps and prints the table.
-func (d *demo) perform(ctx context.Context, chosen []step) error {
+// perform runs the steps, prints the table, and returns the results. Its error joins the errors of the steps.
+func (d *demo) perform(ctx context.Context, chosen []step) ([]result, error) {
 	began := time.Now()
 	var results []result
 	for i, s := range chosen {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		d.out.titlef("%d/%d %s", i+1, len(chosen), s.title)
 		results = append(results, d.attempt(ctx, s))
 	}
 	if len(results) == 0 {
-		return nil
+		return nil, nil
 	}
 	d.out.titlef("Summary, after %.1f s", time.Since(began).Seconds())
 	d.out.table(results)
-	return failures(results)
+	return results, failures(results)
 }
 
 // result is the result of a step.
