@@ -23,7 +23,7 @@ type Guard struct {
 	methods *methodrules.Methods
 
 	unary, streams atomic.Bool // whether the program called the method that returns the interceptor
-	renamed        sync.Map    // from the full method of a handler to a *methodrules.Entry with an error
+	renamed        renamed
 }
 
 // New returns a guard that takes its locks from a lock client. The caller closes the client. The error
@@ -66,20 +66,35 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	}
 }
 
-// unaryRules returns the rules of a unary method, nil if it has none. If a service is registered under another name, its
-// generated handler does not name the method that the server matched. The guard then cannot apply the rules of the matched
-// method, so unaryRules returns an entry with an error. A call inside another call also names another method, because it
-// has the context of the outer call. That is not an error, because a guard already guards the outer call.
+// unaryRules returns the rules of a unary method, nil if it has none. It returns an entry with an error if it cannot apply
+// the rules of the method that the server matched.
 func (g *Guard) unaryRules(ctx context.Context, method string) *methodrules.Entry {
-	matched, known := grpc.Method(ctx)
-	if known && matched != method && !methodcall.Within(ctx, matched) && g.methods.Unregistered(methodrules.Key{Path: matched}) != nil {
-		e, _ := g.renamed.LoadOrStore(method, &methodrules.Entry{
-			Endpoint: ruleset.GRPC(matched),
-			Err:      fmt.Errorf("the server has matched %s, but its handler names %s: give the rule to %[2]s, or register the service under the name in its .proto file", matched, method),
-		})
-		return e.(*methodrules.Entry) //nolint:errcheck,forcetypeassert // the map has no other values
+	if matched, differs := matchedMethod(ctx, method); differs && g.methods.Unregistered(methodrules.Key{Path: matched}) != nil {
+		return g.renamed.entry(matched, method)
 	}
 	return g.methods.Registered(methodrules.Key{Path: method})
+}
+
+// matchedMethod returns the method that the server matched, and whether the handler of the call names another method. If a
+// service is registered under another name, its generated handler names the method in the .proto file. A call inside
+// another call also names another method, because it has the context of the outer call. That does not count, because the
+// outer call has passed its guard or Lock already.
+func matchedMethod(ctx context.Context, named string) (matched string, differs bool) {
+	matched, known := grpc.Method(ctx)
+	return matched, known && matched != named && !methodcall.Within(ctx, matched)
+}
+
+// renamed holds an entry with an error for each handler that names another method than the server matched. The rules of
+// the matched method cannot be applied to it.
+type renamed struct{ entries sync.Map } // from the method that the handler names to a *methodrules.Entry
+
+// entry returns the entry of a handler.
+func (r *renamed) entry(matched, named string) *methodrules.Entry {
+	e, _ := r.entries.LoadOrStore(named, &methodrules.Entry{
+		Endpoint: ruleset.GRPC(matched),
+		Err:      fmt.Errorf("the server has matched %s, but its handler names %s: give the rule to %[2]s, or register the service under the name in its .proto file", matched, named),
+	})
+	return e.(*methodrules.Entry) //nolint:errcheck,forcetypeassert // the map has no other values
 }
 
 // StreamServerInterceptor returns an interceptor that runs streaming methods of all three shapes under

@@ -83,6 +83,12 @@ type unaryCall struct {
 	next connect.UnaryFunc
 }
 
+func newUnaryCall(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc) *unaryCall {
+	return &unaryCall{
+		call: call{req.Spec().Procedure, req.Peer().Addr, req.Header(), func() http.Header { return headerOf(ctx) }}, req: req, next: next,
+	}
+}
+
 func (c *unaryCall) Request() any { return c.req.Any() }
 
 func (c *unaryCall) Handle(ctx context.Context) (any, error) { return c.next(ctx, c.req) }

@@ -3,7 +3,6 @@ package connectlock
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 
 	"connectrpc.com/connect"
@@ -88,9 +87,7 @@ func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if e == nil {
 			return next(ctx, req)
 		}
-		return response(methodcall.Unary(ctx, i.guard.methods, e, &unaryCall{
-			call: call{spec.Procedure, req.Peer().Addr, req.Header(), func() http.Header { return headerOf(ctx) }}, req: req, next: next,
-		}))
+		return response(methodcall.Unary(ctx, i.guard.methods, e, newUnaryCall(ctx, req, next)))
 	}
 }
 

@@ -37,6 +37,11 @@ type Config struct {
 	serverFirst map[string]bool
 }
 
+// newConfig returns the configuration of package pkg without options.
+func newConfig(pkg string) *Config {
+	return &Config{pkg: pkg, Fallbacks: map[string]Fallback{}, StreamFallbacks: map[string]any{}, serverFirst: map[string]bool{}}
+}
+
 // errorf returns the error of an option.
 func (c *Config) errorf(format string, args ...any) error {
 	return fmt.Errorf(c.pkg+": "+format, args...)

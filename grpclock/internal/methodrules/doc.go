@@ -5,5 +5,5 @@
 // connectlock convert their options and registered services to its types. Package methodcall runs calls
 // under its rules.
 //
-// Its files, each of which uses only those before it: method, config, describe, compile, methods.
+// Its files: method, config, describe and compile use only those before them; methods and lock use these and each other.
 package methodrules

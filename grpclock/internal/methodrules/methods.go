@@ -19,7 +19,7 @@ type Methods struct {
 	Aspect *aspect.Aspect
 
 	registry *aspect.Registry[Key, *Method]
-	table    *aspect.Table[Key, *Method]
+	table    *aspect.Table[Key, *Method] // nil for the methods of Locks
 }
 
 // Entry is a method with its rules. Its Extra is nil if the rules of several layers contradict each
@@ -30,7 +30,8 @@ type Entry = aspect.Entry[*Method]
 // every problem. hint is the advice for a rule that matches no method, "" for the usual advice. unguarded
 // returns a message if calls of methods of a shape cannot reach the guard, otherwise "".
 func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string, locks *core.Client, opts []O) (*Methods, error) {
-	c := &Config{pkg: pkg, hint: hint, unguarded: unguarded, Fallbacks: map[string]Fallback{}, StreamFallbacks: map[string]any{}, serverFirst: map[string]bool{}}
+	c := newConfig(pkg)
+	c.hint, c.unguarded = hint, unguarded
 	errs := append(aspect.Apply(pkg+": New: ", c, opts), c.joinErrors(c.sources.Check()...), c.checkVariables())
 	shared, err := aspect.New(locks)
 	if err != nil {
@@ -40,12 +41,23 @@ func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string,
 	if err := errors.Join(append(errs, c.joinErrors(err))...); err != nil {
 		return nil, err
 	}
-	m := &Methods{Config: c, Aspect: shared}
-	m.registry = aspect.NewRegistry(shared, m.adapter())
+	l, err := lockedOf(pkg, locks)
+	if err != nil {
+		return nil, c.errorf("New: %w", err)
+	}
+	m := newMethods(c, shared)
+	m.registry.Include(l.methods.registry)
 	if m.table, err = m.registry.Table(rules); err != nil {
 		return nil, c.errorf("New: %w", err)
 	}
 	return m, nil
+}
+
+// newMethods returns methods without a table.
+func newMethods(c *Config, a *aspect.Aspect) *Methods {
+	m := &Methods{Config: c, Aspect: a}
+	m.registry = aspect.NewRegistry(a, m.adapter())
+	return m
 }
 
 // adapter returns the functions with which package aspect compiles and checks methods.

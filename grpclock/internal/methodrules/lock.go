@@ -1,0 +1,98 @@
+package methodrules
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// Lock returns the entry of a unary method for the function Lock of package pkg, and the methods of all Locks of the
+// client. The same rule for the same method gives the same entry.
+func Lock(pkg string, locks *core.Client, method, key string, further []ruleset.Rule) (*Methods, *Entry, error) {
+	rule, err := aspect.LockRule(key, further)
+	l, problem := lockedOf(pkg, locks)
+	if err := errors.Join(err, problem); err != nil {
+		return nil, nil, err
+	}
+	e, err := l.lock(method, rule)
+	return l.methods, e, err
+}
+
+// locked holds the methods of a client that have a Lock. They are in no set.
+type locked struct {
+	methods *Methods
+
+	mu    sync.Mutex
+	rules map[string]lockedRule // by method
+}
+
+type lockedRule struct {
+	rule  ruleset.Rule
+	entry *Entry
+}
+
+// lockedKey is the key of the value that lockedOf keeps on a client. It contains the package.
+type lockedKey struct{ pkg string }
+
+// lockedOf returns the methods of a client that have a Lock of package pkg.
+func lockedOf(pkg string, locks *core.Client) (*locked, error) {
+	a, err := aspect.Of(locks)
+	if err != nil {
+		return nil, err
+	}
+	shared := locks.ForAdapters().Shared(lockedKey{pkg}, func() any {
+		c := newConfig(pkg)
+		c.unguarded = func(Shape) string { return "" }
+		return &locked{methods: newMethods(c, a), rules: map[string]lockedRule{}}
+	})
+	return shared.(*locked), nil //nolint:errcheck,forcetypeassert // the only value under this key
+}
+
+// lock compiles a rule for a method and puts it into force. A second rule for the method is an error, because a call
+// passes the Locks of a client only once: the second rule would have no effect.
+func (l *locked) lock(method string, rule ruleset.Rule) (*Entry, error) {
+	d := l.methods.Config.describe(method)
+	if err := checkLockable(method, d); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if before, is := l.rules[method]; is {
+		if reflect.DeepEqual(before.rule, rule) {
+			return before.entry, nil
+		}
+		return nil, errors.New("the method has a Lock with another rule: use a guard, which takes several rules for a method")
+	}
+	e := l.methods.registry.Compile(Key{Path: method, Shape: shapeOf(d)}, rule)
+	if e.Err != nil {
+		return nil, e.Err
+	}
+	l.methods.registry.Place(e)
+	l.rules[method] = lockedRule{rule, e}
+	return e, nil
+}
+
+// checkLockable returns an error for a method that a Lock cannot serve.
+func checkLockable(method string, d protoreflect.MethodDescriptor) error {
+	if d == nil {
+		return errors.New("the method is not known: write it as its generated constant does, such as " +
+			`"/shop.v1.Orders/Pay", and import the generated package; a guard takes methods without a descriptor`)
+	}
+	if full := fmt.Sprintf("/%s/%s", d.Parent().FullName(), d.Name()); method != full {
+		return fmt.Errorf("the method is written differently: write %q", full)
+	}
+	if s := shapeOf(d); !s.unary() {
+		return fmt.Errorf("the method is %s: use a guard, which takes streams", s)
+	}
+	if rules, problems := optionsOf(d); len(rules)+len(problems) > 0 {
+		return errors.New("the .proto file of the method declares a rule for it: use a guard, which applies that rule, or remove it there")
+	}
+	return nil
+}
