@@ -27,8 +27,8 @@
 //
 // Without [WaitTime] an acquisition waits until its context is done. Without [LeaseTime] the lease is 30 s
 // ([WithWatchdog]). The watchdog renews it each time that a third of it has passed, while the process is alive and holds
-// the lock. [MaxHold] limits the time for which the watchdog does so. [Client.Close] ends a client. Packages ginlock, grpclock and core/aspect take locks by rules, around handlers
-// and functions.
+// the lock. [MaxHold] limits the time for which the watchdog does so. [Client.Close] ends a client. Packages ginlock,
+// grpclock and core/aspect take locks by rules, around handlers and functions.
 //
 // The rest of this comment is the contract. The package implements the kinds of locks that Redisson has, with the same
 // layout and messages. A Java program that uses a lock of the same name and kind on the same Redis is excluded, waits, and

@@ -14,6 +14,13 @@
 //	orders.RegisterOrdersServer(server, shop)
 //	err = guard.Check(server)
 //
+// # One method
+//
+// [Lock] is the short form for one unary method. It needs no guard and no Check, because it checks its rule at once:
+//
+//	server := grpc.NewServer(grpc.ChainUnaryInterceptor(recovery, authentication,
+//		grpclock.Lock(locks, "/shop.v1.Orders/Pay", "order:pay:#{req.order_id}")))
+//
 // # Rules
 //
 // A rule may be written beside its method in the .proto file:

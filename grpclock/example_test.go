@@ -70,6 +70,25 @@ func Example() {
 	// Aborted Another request for the same resource is in progress
 }
 
+// The lock of one method, without a guard. The second call comes while another holder has the lock of the order.
+func ExampleLock() {
+	locks, stop := exampleLocks("order:pay:43")
+	defer stop()
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(
+		grpclock.Lock(locks, shoppb.Orders_Pay_FullMethodName, "order:pay:#{req.order_id}", ruleset.Rule{WaitTime: ruleset.NoWait})))
+	shoppb.RegisterOrdersServer(server, &shop{})
+	orders, disconnect := connect(server)
+	defer disconnect()
+
+	for _, id := range []string{"42", "43"} {
+		receipt, err := orders.Pay(context.Background(), shoppb.PayRequest_builder{OrderId: id}.Build())
+		fmt.Printf("%q %s\n", receipt.GetReceipt(), status.Code(err))
+	}
+	// Output:
+	// "paid 42" OK
+	// "" Aborted
+}
+
 // connect serves a server in memory and connects a client to it.
 func connect(server *grpc.Server) (orders shoppb.OrdersClient, stop func()) {
 	listener := bufconn.Listen(1 << 16)

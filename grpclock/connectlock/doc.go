@@ -14,6 +14,13 @@
 // examples/connect is a whole service. CORS preflights are answered before an interceptor
 // sees them.
 //
+// # One procedure
+//
+// [Lock] is the short form for one unary procedure. It needs no guard and no Check, because it checks its rule at once:
+//
+//	lock := connectlock.Lock(locks, "/shop.v1.Orders/Pay", "order:pay:#{req.order_id}")
+//	mux.Handle(ordersconnect.NewOrdersHandler(shop, connect.WithInterceptors(authentication, lock)))
+//
 // # Where it goes
 //
 // Put the interceptor after recovery ([connect.WithRecover]), authentication and validation, and before an

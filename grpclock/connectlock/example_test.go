@@ -104,3 +104,39 @@ func Example() {
 	// true aborted: Another request for the same resource is in progress true
 	// false <nil> skipped
 }
+
+// The lock of one procedure, without a guard. The second call comes while another holder has the lock of the order.
+func ExampleLock() {
+	redis, err := redistest.Start()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer redis.Close()
+	locks, err := core.New(redis.Client())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locks.Close(context.Background())
+
+	lock := connectlock.Lock(locks, "/shop.v1.Orders/Pay", "order:pay:#{req.order_id}", ruleset.Rule{WaitTime: ruleset.NoWait})
+	mux := http.NewServeMux()
+	mux.Handle(newOrdersHandler(orders{}, connect.WithInterceptors(lock)))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+
+	redis.Take("order:pay:43", time.Minute)
+	pay := connect.NewClient[shoppb.PayRequest, shoppb.PayReply](server.Client(), server.URL+"/shop.v1.Orders/Pay")
+	for _, id := range []string{"42", "43"} {
+		paid, err := pay.CallUnary(context.Background(), connect.NewRequest(shoppb.PayRequest_builder{OrderId: id}.Build()))
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(paid.Msg.GetReceipt())
+	}
+	// Output:
+	// paid 42
+	// aborted: Another request for the same resource is in progress
+}

@@ -59,9 +59,9 @@ var comments = []comment{
 	{folder: "core/ruleset", goes: 1, yaml: 2, given: "r *gin.Engine, guard *ginlock.Guard, tel *telemetry.Telemetry"},
 	{folder: "failpolicy"},
 	{folder: "ginlock", goes: 3, given: "locks *core.Client, guard *ginlock.Guard, r *gin.Engine, pay gin.HandlerFunc"},
-	{folder: "grpclock", goes: 2, pbs: 1, given: "locks *core.Client, " +
+	{folder: "grpclock", goes: 3, pbs: 1, given: "locks *core.Client, " +
 		"recovery, authentication grpc.UnaryServerInterceptor, orders interface{ RegisterOrdersServer(grpc.ServiceRegistrar, any) }, shop any"},
-	{folder: "grpclock/connectlock", goes: 1, given: "locks *core.Client, rules *ruleset.Live, mux *http.ServeMux, authentication connect.Interceptor, shop any, " +
+	{folder: "grpclock/connectlock", goes: 2, given: "locks *core.Client, rules *ruleset.Live, mux *http.ServeMux, authentication connect.Interceptor, shop any, " +
 		"ordersconnect struct{ OrdersName string; NewOrdersHandler func(any, ...connect.HandlerOption) (string, http.Handler) }"},
 	{folder: "keyexpr"},
 	{folder: "telemetry", goes: 1, given: "rdb redis.UniversalClient"},

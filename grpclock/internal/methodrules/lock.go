@@ -86,7 +86,7 @@ func checkLockable(method string, d protoreflect.MethodDescriptor) error {
 			`"/shop.v1.Orders/Pay", and import the generated package; a guard takes methods without a descriptor`)
 	}
 	if full := fmt.Sprintf("/%s/%s", d.Parent().FullName(), d.Name()); method != full {
-		return fmt.Errorf("the method is written differently: write %q", full)
+		return fmt.Errorf("not a full method: write %q", full)
 	}
 	if s := shapeOf(d); !s.unary() {
 		return fmt.Errorf("the method is %s: use a guard, which takes streams", s)
