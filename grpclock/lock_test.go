@@ -258,7 +258,7 @@ func TestLock_Panics(t *testing.T) {
 		"no client":           {without, path("Pay"), orderKey, nil, []string{"the lock client is nil"}},
 		"unknown method":      {b.locks, path("Pai"), orderKey, nil, []string{"the method is not known", "import the generated package"}},
 		"no slash":            {b.locks, path("Pay")[1:], orderKey, nil, []string{`write "/shop.v1.Orders/Pay"`}},
-		"dots":                {b.locks, "shop.v1.Orders.Pay", orderKey, nil, []string{`write "/shop.v1.Orders/Pay"`}},
+		"slash elsewhere":     {b.locks, "/shop/v1.Orders.Pay", orderKey, nil, []string{`write "/shop.v1.Orders/Pay"`}},
 		"a service":           {b.locks, "/shop.v1.Orders", orderKey, nil, []string{"the method is not known"}},
 		"client-streaming":    {b.locks, path("Import"), "k", nil, []string{"the method is client-streaming: use a guard"}},
 		"bidirectional":       {b.locks, path("Chat"), "k", nil, []string{"the method is bidirectional: use a guard"}},
