@@ -13,7 +13,7 @@ func TestReadme_PagesListImports(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages {
 		if page == "README.md" {
-			continue // its first block is a whole file, and it links to the package comments
+			continue // it has a whole file, and links to the package comments
 		}
 		var code strings.Builder
 		for _, b := range blocks(t, "go", page) {
