@@ -204,9 +204,9 @@ rules:
 		shoppb.RegisterOrdersServer(b.server, s)
 		b.checkAndServe() // Free has a Lock, so it is not uncovered
 		s.pay = func(context.Context, *shoppb.PayRequest) (*shoppb.PayReply, error) {
-			return reply(fmt.Sprint(b.held("order:1"), b.held("all"))), nil
+			return reply(fmt.Sprintf("order %t, all %t", b.held("order:1"), b.held("all"))), nil
 		}
-		b.call(t.Context(), "Pay", "1").check(t, "true true")
+		b.call(t.Context(), "Pay", "1").check(t, "order true, all true")
 	})
 }
 
@@ -267,6 +267,7 @@ func TestLock_Panics(t *testing.T) {
 		"another rule":        {b.locks, path("Free"), "other", nil, []string{"the method has a Lock with another rule: use a guard"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			text := panicOf(func() { grpclock.Lock(tt.locks, tt.method, tt.key, tt.further...) })
 			for _, want := range append(tt.want, fmt.Sprintf("grpclock: Lock(%q): ", tt.method)) {
 				if !strings.Contains(text, want) {

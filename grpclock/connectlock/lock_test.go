@@ -171,21 +171,25 @@ func TestLock_Panics(t *testing.T) {
 		"another rule":        {path("Free"), "other", nil, "another rule: use a guard"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func() {
-				text := fmt.Sprint(recover())
-				if !strings.HasPrefix(text, fmt.Sprintf("connectlock: Lock(%q): ", tt.procedure)) || !strings.Contains(text, tt.want) {
-					t.Errorf("the panic is %q, want it to contain %q", text, tt.want)
-				}
-			}()
-			connectlock.Lock(b.locks, tt.procedure, tt.key, tt.further...)
+			t.Parallel()
+			text := panicOf(func() { connectlock.Lock(b.locks, tt.procedure, tt.key, tt.further...) })
+			if !strings.HasPrefix(text, fmt.Sprintf("connectlock: Lock(%q): ", tt.procedure)) || !strings.Contains(text, tt.want) {
+				t.Errorf("the panic is %q, want it to contain %q", text, tt.want)
+			}
 		})
 	}
-	t.Run("no client", func(t *testing.T) {
-		defer func() {
-			if text := fmt.Sprint(recover()); !strings.Contains(text, "the lock client is nil") {
-				t.Errorf("the panic is %q", text)
-			}
-		}()
-		connectlock.Lock(nil, path("Pay"), orderKey)
-	})
+	if text := panicOf(func() { connectlock.Lock(nil, path("Pay"), orderKey) }); !strings.Contains(text, "the lock client is nil") {
+		t.Errorf("no client: the panic is %q", text)
+	}
+}
+
+// panicOf returns the text with which a function panics, or "".
+func panicOf(do func()) (text string) {
+	defer func() {
+		if v := recover(); v != nil {
+			text = fmt.Sprint(v)
+		}
+	}()
+	do()
+	return ""
 }
