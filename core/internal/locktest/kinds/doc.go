@@ -11,7 +11,7 @@
 //	a fencing token with each grant                                 | TestFenced_TokensRise, TestWithToken_NeverFalls
 //	Fencing by the lock alone                                       | TestWithToken_OfALockThatCannotHaveOne
 //	[Client.SpinLock] polls                                         | TestSpin_NoMessages
-//	[Client.FairLock] has one queue for all processes               | TestFair_OrderOfArrival, TestFair_DeadHeads
+//	[Client.FairLock] has one queue for all processes               | TestFair_OrderOfArrival, TestFair_DeadHeads, TestFair_TimeoutLeavesNothing
 //	[Client.ReadLock] has any number of readers                     | TestReadWrite_ReadersOfOneClient, TestReadWrite_WithRedisson
 //	[Client.Semaphore] has as many holders as permits               | TestPermitSemaphore_Wire, TestPermitSemaphore_SharedWithRedisson
 //	[Client.PlainSemaphore] and [Client.CountDownLatch] are numbers | TestSemaphore_Wire, TestCountDownLatch_Wire

@@ -2,6 +2,7 @@ package kinds_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -197,6 +198,65 @@ func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 				b.WantGone("k")
 			}
 			b.WantQueue("k")
+		})
+	}
+}
+
+// Redis is silent at the end of a wait, or answers nothing to a single attempt. Whichever command has no answer, the
+// caller never gets the lock, and a second after Redis answers again neither its place in the queue nor its lock is left.
+// In Redisson before 4.7 such a caller kept its place for five minutes.
+func TestFair_TimeoutLeavesNothing(t *testing.T) {
+	t.Parallel()
+	attempt, leave := locktest.Script(t, "fair/acquire"), locktest.Script(t, "fair/clear")
+	for name, c := range map[string]struct {
+		wait  time.Duration
+		fault func(p *faultproxy.Proxy) *faultproxy.Rule
+	}{
+		"the only attempt has no reply": {0, func(p *faultproxy.Proxy) *faultproxy.Rule {
+			return p.DropReply(faultproxy.Once(attempt))
+		}},
+		"the first attempt has no reply": {2 * time.Second, func(p *faultproxy.Proxy) *faultproxy.Rule {
+			return p.DropReply(faultproxy.Once(attempt))
+		}},
+		"the later attempts have no reply": {2 * time.Second, func(p *faultproxy.Proxy) *faultproxy.Rule {
+			first := faultproxy.Once(attempt)
+			return p.DropReply(func(cmd []string) bool { return attempt(cmd) && !first(cmd) })
+		}},
+		"no command has a reply": {2 * time.Second, func(p *faultproxy.Proxy) *faultproxy.Rule {
+			return p.DropReply(faultproxy.Any())
+		}},
+		"all replies are late": {2 * time.Second, func(p *faultproxy.Proxy) *faultproxy.Rule {
+			return p.HoldReply(faultproxy.Any())
+		}},
+		"leaving has no reply": {2 * time.Second, func(p *faultproxy.Proxy) *faultproxy.Rule {
+			return p.DropReply(faultproxy.Once(leave))
+		}},
+		"leaving is late": {2 * time.Second, func(p *faultproxy.Proxy) *faultproxy.Rule {
+			return p.HoldRequest(faultproxy.Once(leave))
+		}},
+	} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			b.Take("k", locktest.Stranger, time.Hour)
+			locks, proxy := b.BehindAProxy()
+			fault := c.fault(proxy)
+			_, hold, err := locks.FairLock("k").Acquire(t.Context(), core.WaitTime(c.wait))
+			if hold != nil || !errors.Is(err, core.ErrNotAcquired) && !errors.Is(err, core.ErrUnavailable) {
+				t.Errorf("got %v, %v, want ErrNotAcquired or ErrUnavailable", hold, err)
+			}
+			locktest.Pass(3 * time.Second)
+			if fault.Hits() == 0 {
+				t.Error("the fault did not occur")
+			}
+			fault.Remove()
+			locktest.Pass(time.Second)
+			b.WantHolder("k", locktest.Stranger)
+			b.WantQueue("k")
+			b.FreeFair("k")
+			start := time.Now()
+			_, hold = locktest.MustAcquire(t, t.Context(), b.Locks().FairLock("k"), core.WaitTime(0))
+			locktest.WantSoon(t, "the next caller had the lock after %s", start, 0)
+			locktest.MustRelease(t, hold)
+			b.WantNothing("warm")
 		})
 	}
 }
