@@ -80,8 +80,8 @@ func (c *carriers) find(ctx context.Context, key string, kind *redisstore.Kind) 
 
 // findCarried decides what an acquisition does with a holder of the key that ctx carries. again is a holder to
 // re-enter. under is a holder that lets its caller acquire the lock once more, such as a writer that wants to read. The
-// error is [ErrInvalid] if a reader wants to write, if the holder's kind does not share the name with the wanted kind,
-// or if the holder lacks the token that the caller wants.
+// error is [ErrInvalid] if the wanted lock is not reentrant, if a reader wants to write, if the holder's kind does not
+// share the name with the wanted kind, or if the holder lacks the token that the caller wants.
 func (c *carriers) findCarried(ctx context.Context, key string, w *acquire.Wish) (again, under *holding.Holder, err error) {
 	kind, o := w.Kind, c.find(ctx, key, w.Kind)
 	switch {
@@ -89,6 +89,8 @@ func (c *carriers) findCarried(ctx context.Context, key string, w *acquire.Wish)
 		return nil, nil, nil
 	case o.Kind() == kind && kind.Holds != redisstore.Reentrant:
 		return nil, nil, nil
+	case o.Kind() == kind && w.Once:
+		return nil, nil, invalidf("the context holds %q already, and a non-reentrant lock is not re-entered: call this code with the context from before the acquisition, or use Lock or FairLock where a second acquisition is intended", key)
 	case o.Kind() == kind && w.Token && o.Token() == 0:
 		return o, nil, invalidf("WithToken: the context holds %q without a token, and a re-entry has the token of the hold that it re-enters: ask for the token there", key)
 	case o.Kind() == kind:

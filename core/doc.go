@@ -40,9 +40,11 @@
 // comment of each function describes the differences of its kind.
 //
 //   - [Client.Lock] is the reentrant lock. [Client.MultiLock] takes several of them at once.
+//     [Client.NonReentrantLock] refuses a second acquisition by its holder.
 //   - [Client.FencedLock] returns a fencing token with each grant. Every other lock
 //     that has one name, one client and one holder at a time returns a token on request: [WithToken].
 //   - [Client.SpinLock] polls and publishes no message. [Client.FairLock] has one queue for all processes.
+//     [Client.NonReentrantFairLock] refuses a second acquisition by its holder.
 //   - [Client.ReadLock] has any number of readers. [Client.WriteLock] has one writer.
 //   - [Client.Semaphore] has as many holders as permits.
 //   - [Client.PlainSemaphore] and [Client.CountDownLatch] are numbers without holders.

@@ -146,6 +146,23 @@ func (c *Client) FairLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Fair, name: name}
 }
 
+// NonReentrantLock returns a [Client.Lock] that its holder cannot acquire again. An acquisition with the context of the
+// holder is [ErrInvalid] at once, and nothing is sent. Callers with other contexts wait as usual. Use it where a second
+// acquisition would be a mistake in the program. It shares its layout in Redis with Redisson's getNonReentrantLock, and
+// excludes a Lock of the same name.
+//
+// Only the acquisition that comes second counts. An acquisition of a Lock with the context of a NonReentrantLock
+// re-enters, as in Redisson. An acquisition of a NonReentrantLock with the context of a Lock is refused.
+func (c *Client) NonReentrantLock(name string) Lock {
+	return Lock{client: c, kind: c.kinds.Reentrant, name: name, once: true}
+}
+
+// NonReentrantFairLock returns a [Client.FairLock] that its holder cannot acquire again: see [Client.NonReentrantLock].
+// It shares its layout in Redis with Redisson's getNonReentrantFairLock.
+func (c *Client) NonReentrantFairLock(name string) Lock {
+	return Lock{client: c, kind: c.kinds.Fair, name: name, once: true}
+}
+
 // Redlock returns a lock on several independent Redis servers, with a client for each. It is held while a majority of
 // the servers (n/2+1 of n) has granted it, and continues when the others fail. Acquire returns [ErrInvalid] without a
 // client, or if a client is given twice. Acquire does not detect two clients of one Redis, which exclude each other. On

@@ -22,6 +22,7 @@ type Lock struct {
 	name   string
 	names  []string // names of a MultiLock, sorted; otherwise nil
 	demand string   // permits of a semaphore: see [redisstore.Terms]; or the operation of a plain semaphore
+	once   bool     // the context of a holder cannot acquire the lock again
 
 	clients []*Client // clients of a Redlock; otherwise nil
 }
@@ -259,7 +260,7 @@ func (a *acquisition) read(l Lock, opts []AcquireOption) (err error) {
 	if a.label, a.maxHold, err = l.client.cfg.readOptions(&a.Wish, l.kind, opts); err != nil {
 		return err
 	}
-	a.Wish.Keys = keys
+	a.Wish.Keys, a.Wish.Once = keys, l.once
 	if a.Wish.Token {
 		if err := l.checkToken(); err != nil {
 			return err

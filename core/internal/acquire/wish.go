@@ -83,6 +83,7 @@ type Wish struct {
 	Lease      time.Duration
 	Renewed    bool // the watchdog renews the lease
 	Token      bool // a fencing token is wanted
+	Once       bool // the acquisition fails if the context carries the lock
 	MaxWaiters int
 	Demand     string                          // permits of a semaphore: see [redisstore.Terms]
 	Operation  string                          // follows the fields of an operation on a count

@@ -6,6 +6,8 @@
 //	A read lock has readers only                                    | TestReadWriteContest_InABubble, TestReadWriteContest_OnAServer
 //	a semaphore at most as many holders as permits                  | TestPermitSemaphore_Conservation, TestPermitSemaphore_ConservationProperty
 //	[Client.Lock] is the reentrant lock                             | TestWire_HolderFieldIsUUIDAndNumber, TestWire_CountIsTwoWhileReentered
+//	[Client.NonReentrantLock] refuses a second acquisition          | TestNonReentrant_HolderIsRefused, TestNonReentrant_OthersWait
+//	[Client.NonReentrantFairLock] refuses a second acquisition      | TestNonReentrant_HolderIsRefused, TestNonReentrant_BesideLock
 //	[Client.MultiLock] takes several of them at once                | TestMultiLock_AllOrNothing, TestMultiLock_TakesAllInOneScript
 //	[Client.MultiLock] says how long                                | TestMultiLock_IsNotStarvedBySingleKeys, TestMultiLock_HoldsNothingWhileItWaits
 //	a fencing token with each grant                                 | TestFenced_TokensRise, TestWithToken_NeverFalls
