@@ -135,6 +135,9 @@ const (
 	Write   Kind = "write"
 	Multi   Kind = "multi"
 	Redlock Kind = "redlock"
+
+	NonReentrant     Kind = "nonreentrant"     // since 4.4
+	NonReentrantFair Kind = "nonreentrantfair" // since 4.4
 )
 
 // Held is a lock for one thread, which executes its methods.

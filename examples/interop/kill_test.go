@@ -29,7 +29,7 @@ func holdAll(t *testing.T, s *site, p party) []claim {
 	t.Helper()
 	var claims []claim
 	for _, k := range kinds {
-		if k.runsOn(s.topology) {
+		if k.runsOn(s) {
 			name := unique("gone")
 			claims = append(claims, claim{k, name, take(t, p, k, name)})
 		}
@@ -89,7 +89,7 @@ func goKilled(t *testing.T, s *site) {
 	var words []string
 	var claims []claim
 	for _, k := range kinds {
-		if k.runsOn(s.topology) && s.javaWakes(k) {
+		if k.runsOn(s) && s.javaWakes(k) {
 			c := claim{kind: k, name: unique("gone")}
 			claims, words = append(claims, c), append(words, k.name+"="+c.name)
 		}

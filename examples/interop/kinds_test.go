@@ -31,7 +31,17 @@ type kind struct {
 	rival string
 	// sentinel marks a kind that also runs behind Sentinel.
 	sentinel bool
+	since    release // the first version of Redisson that has the kind
 }
+
+// release is a version of Redisson, without the patch. The zero value is any version.
+type release struct{ major, minor int }
+
+// The versions that brought kinds of lock.
+var withNonReentrant = release{4, 4}
+
+// has reports whether the site has a version of Redisson, or a later one.
+func (s *site) has(r release) bool { return atLeast(s.version, r.major, r.minor) }
 
 var kinds = []kind{
 	{name: "reentrant", java: interop.Lock, lock: (*core.Client).Lock, waited: subscribed, sentinel: true},
@@ -44,6 +54,14 @@ var kinds = []kind{
 	{
 		name: "write-then-read", java: interop.Write, lock: (*core.Client).WriteLock, layout: writeLayout,
 		beside: besideReaders, waited: subscribedRW, rival: "read",
+	},
+	{
+		name: "non-reentrant", java: interop.NonReentrant, lock: (*core.Client).NonReentrantLock,
+		waited: subscribed, since: withNonReentrant,
+	},
+	{
+		name: "non-reentrant-fair", java: interop.NonReentrantFair, lock: (*core.Client).NonReentrantFairLock,
+		beside: besideFair, waited: queuedUp, since: withNonReentrant,
 	},
 }
 
@@ -68,8 +86,8 @@ func (k kind) names(name string) []string {
 	return k.keys(name)
 }
 
-// runsOn reports whether the kind is tested in a topology.
-func (k kind) runsOn(topology string) bool { return topology != sentinel || k.sentinel }
+// runsOn reports whether the kind is tested at a site.
+func (k kind) runsOn(s *site) bool { return (s.topology != sentinel || k.sentinel) && s.has(k.since) }
 
 // rivalKind returns the kind with which callers wait for a holder of this kind.
 func (k kind) rivalKind() kind {

@@ -26,7 +26,7 @@ const versionsEnv = "INTERLOCK_REDISSON"
 // requests (3.52), WAIT (4.0).
 var allVersions = []string{"3.22.1", "3.27.2", "3.52.0", "4.7.0"}
 
-const usualVersion = "3.52.0"
+const usualVersion = "4.7.0"
 
 func versions() []string {
 	switch named := os.Getenv(versionsEnv); named {

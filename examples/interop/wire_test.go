@@ -5,9 +5,10 @@ import "testing"
 // wire checks the data that Redisson itself writes to Redis for an object, with several of its threads. The kinds of
 // package core must match it: the table of kinds and the tests with both sides check more.
 type wire struct {
-	name string
-	run  func(t *testing.T, s *site)
-	only []string // topologies; empty: all
+	name  string
+	run   func(t *testing.T, s *site)
+	only  []string // topologies; empty: all
+	since release  // the first version of Redisson that has the object
 }
 
 var wires = []wire{
@@ -46,4 +47,5 @@ var meetings = []wire{
 	{name: "redlock, shared", run: redlockShared, only: []string{single}},
 	{name: "tokens, counter deleted", run: counterDeleted},
 	{name: "tokens of any kind", run: tokenOfAnyKind},
+	{name: "non-reentrant, entered twice", run: enteredTwice, since: withNonReentrant},
 }

@@ -7,6 +7,7 @@ import java.util.stream.Stream;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
 
 /** Verbs of all kinds of RLock. The kind is an argument, and the calling thread is the holder. */
 final class Locks {
@@ -57,8 +58,19 @@ final class Locks {
             case "read" -> client.getReadWriteLock(name).readLock();
             case "write" -> client.getReadWriteLock(name).writeLock();
             case "multi" -> client.getMultiLock(Stream.of(names).map(client::getLock).toArray(RLock[]::new));
+            case "nonreentrant" -> newer(client, "getNonReentrantLock", new Class<?>[] {String.class}, name);
+            case "nonreentrantfair" -> newer(client, "getNonReentrantFairLock", new Class<?>[] {String.class}, name);
             default -> throw new IllegalArgumentException("kind " + r.text("kind"));
         };
+    }
+
+    /** Calls a method of the client that older versions do not have. */
+    private static RLock newer(RedissonClient client, String method, Class<?>[] types, Object... args) {
+        try {
+            return (RLock) RedissonClient.class.getMethod(method, types).invoke(client, args);
+        } catch (ReflectiveOperationException e) {
+            throw new UnsupportedOperationException("this version of Redisson has no " + method, e);
+        }
     }
 
     private static String lock(RLock lock, Request r) {
