@@ -95,6 +95,9 @@ func (c *Client) connect() {
 // them. When a StreamingCredentialsProvider sends new credentials, the client replaces connections before the old
 // credentials expire. With a CredentialsProvider, set ConnMaxLifetime below the lifetime of its credentials.
 //
+// To use a database other than 0 of a Cluster of Valkey 9, select it in redis.ClusterOptions.OnConnect: go-redis ignores
+// redis.UniversalOptions.DB there.
+//
 // Hooks that rdb has when New is called see lock commands: the hooks of AddHook and, for a ClusterClient, the hooks
 // that OnNewNode adds to its nodes. Hooks that are added later do not see them.
 //

@@ -29,7 +29,8 @@ type Wire struct {
 	// "single server" even if that server belongs to a Cluster.
 	Topology string
 
-	// Database is the number of the database; 0 in a Cluster.
+	// Database is the number of the database. In a Cluster it is the one that OnConnect of the client selects, 0 by
+	// default.
 	Database int
 
 	// Channels is the sort of channel on which this client sends and listens: "classic" (PUBLISH and SUBSCRIBE) or
@@ -131,7 +132,10 @@ func (w *Wire) otherChannels(n int, example string) string {
 // locks.
 func (w Wire) String() string {
 	place, theirs := fmt.Sprintf("database %d of a %s", w.Database, w.Topology), fmt.Sprintf("database %d", w.Database)
-	if w.Topology == topologyCluster {
+	switch {
+	case w.Topology == topologyCluster && w.Database != 0:
+		theirs = fmt.Sprintf("useClusterServers with database %d (version 4.0 or later)", w.Database)
+	case w.Topology == topologyCluster:
 		place, theirs = "a Cluster", "useClusterServers"
 	}
 	keys, mapper := "names as they are", "no nameMapper"

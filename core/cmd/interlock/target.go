@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -49,11 +51,11 @@ func (r *target) flags(set *pflag.FlagSet) {
 
 // connect returns a client for the URL.
 func (r *target) connect(stdin io.Reader) (redis.UniversalClient, error) {
-	url := r.url
-	if url == "" {
-		url = os.Getenv(redisVariable)
+	address := r.url
+	if address == "" {
+		address = os.Getenv(redisVariable)
 	}
-	switch url {
+	switch address {
 	case "":
 		return nil, usagef("no Redis: write --redis redis://user:password@host:6379/0, or set %s", redisVariable)
 	case "-":
@@ -63,27 +65,49 @@ func (r *target) connect(stdin io.Reader) (redis.UniversalClient, error) {
 		}
 		return r.clientOf(strings.TrimSpace(string(text)))
 	default:
-		return r.clientOf(url)
+		return r.clientOf(address)
 	}
 }
 
 // clientOf returns a client for a URL. It does not repeat the error of go-redis, which quotes a part of the URL
 // that may be the password.
-func (r *target) clientOf(url string) (redis.UniversalClient, error) {
-	r.tls = strings.HasPrefix(url, "rediss://")
+func (r *target) clientOf(address string) (redis.UniversalClient, error) {
+	r.tls = strings.HasPrefix(address, "rediss://")
 	if r.cluster {
-		if opts, err := redis.ParseClusterURL(url); err == nil {
+		if opts, database, err := clusterOptions(address); err == nil {
+			if database != 0 {
+				opts.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return cn.Select(ctx, database).Err() }
+			}
 			return redis.NewClusterClient(opts), nil
 		}
-	} else if strings.Contains(url, "master_name=") {
-		if opts, err := redis.ParseFailoverURL(url); err == nil {
+	} else if strings.Contains(address, "master_name=") {
+		if opts, err := redis.ParseFailoverURL(address); err == nil {
 			return redis.NewFailoverClient(opts), nil
 		}
-	} else if opts, err := redis.ParseURL(url); err == nil {
+	} else if opts, err := redis.ParseURL(address); err == nil {
 		return redis.NewClient(opts), nil
 	}
 	return nil, usagef("--redis: go-redis does not understand the URL: write redis://user:password@host:6379/0 or rediss://…, " +
-		"with %%25 for %% and %%2F for / in a password; for a Cluster no database, for a Sentinel ?master_name=…")
+		"with %%25 for %% and %%2F for / in a password; for a Cluster a database only with Valkey 9, for a Sentinel ?master_name=…")
+}
+
+// clusterOptions returns the options of a client of a Cluster, and the number of the database at the end of the URL,
+// which go-redis ignores.
+func clusterOptions(text string) (*redis.ClusterOptions, int, error) {
+	opts, err := redis.ParseClusterURL(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	path := strings.Trim(u.Path, "/")
+	if path == "" {
+		return opts, 0, nil
+	}
+	database, err := strconv.ParseUint(path, 10, 31)
+	return opts, int(database), err
 }
 
 // clientFlags adds the flags of the Redis and of the lock clients of a service.

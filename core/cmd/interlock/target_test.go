@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -59,6 +60,7 @@ func TestTarget_Refused(t *testing.T) {
 		"database":             {[]string{"who", "k", "--redis", at(srv, "") + "/999"}, "such as /0"},
 		"replica":              {[]string{"release", "k", "--yes", "--redis", at(replicated.Replicas[0], "")}, "the URL of its master"},
 		"node of a Cluster":    {[]string{"ls", "--redis", "redis://" + cluster.Addrs()[0]}, "write --cluster"},
+		"database of Cluster":  {[]string{"ls", "--cluster", "--redis", "redis://" + cluster.Addrs()[0] + "/2"}, "such as /0"},
 		"no Cluster":           {[]string{"ls", "--cluster", "--redis", at(srv, "")}, "leave --cluster out"},
 		"Sentinel":             {[]string{"wire", "--redis", at(sentinel.Sentinel, "")}, "?master_name="},
 		"Sentinel as Cluster":  {[]string{"ls", "--cluster", "--redis", at(sentinel.Sentinel, "")}, "hides commands"},
@@ -120,6 +122,31 @@ func TestTarget_Topologies(t *testing.T) {
 	got := interlock(t, "", "ls", "--redis", "redis://"+cluster.Addrs()[0])
 	if got.code != exitCannot || !strings.Contains(got.stderr, "write --cluster") {
 		t.Errorf("one node of a Cluster: got %s", got)
+	}
+}
+
+// A command uses the database at the end of the URL of a Cluster of Valkey 9.
+func TestTarget_ClusterDatabase(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.NewestValkey(t).StartClusterWith(t, 1, "--cluster-databases", "4")
+	url := "redis://" + cluster.Addrs()[0]
+	inTwo := cluster.Client(func(o *redis.ClusterOptions) {
+		o.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return cn.Select(ctx, 2).Err() }
+	})
+	if err := inTwo.HSet(t.Context(), "shop:7", ann, 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path, want string
+		locks      int
+	}{{"/2", "", 1}, {"", "", 0}, {"/", "", 0}, {"/0", "", 0}, {"/9", "number of an existing database", 0}, {"/two", "does not understand the URL", 0}} {
+		got := interlock(t, "", "ls", "--json", "--cluster", "--redis", url+tt.path)
+		if strings.Count(got.stdout, ann) != tt.locks || !strings.Contains(got.stderr, tt.want) {
+			t.Errorf("%q: got %s, want %d locks and %q", tt.path, got, tt.locks, tt.want)
+		}
+	}
+	if got := interlock(t, "", "wire", "--cluster", "--redis", url+"/2"); !strings.Contains(got.stdout, "database 2 of a Cluster") {
+		t.Errorf("wire: got %s", got)
 	}
 }
 

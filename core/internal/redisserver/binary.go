@@ -3,6 +3,8 @@ package redisserver
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -14,6 +16,12 @@ type Binary struct{ path string }
 // isOld reports whether the binary is Redis 6. Redis 6 has no option for the port of the cluster bus and no sharded pub/sub.
 func (b Binary) isOld(tb testing.TB) bool {
 	tb.Helper()
+	return strings.Contains(b.version(tb), " v=6.")
+}
+
+// version returns the output of --version, such as "Valkey server v=9.1.2 sha=…".
+func (b Binary) version(tb testing.TB) string {
+	tb.Helper()
 	if b.path == "" {
 		b.path = findOnPath(tb)
 	}
@@ -21,7 +29,29 @@ func (b Binary) isOld(tb testing.TB) bool {
 	if err != nil {
 		tb.Fatalf("redisserver: %s --version: %v", b.path, err)
 	}
-	return strings.Contains(string(version), " v=6.")
+	return string(version)
+}
+
+// RequireValkeyEnv is an environment variable. If it is "1", [NewestValkey] fails a test instead of skipping it.
+const RequireValkeyEnv = "INTERLOCK_REQUIRE_VALKEY"
+
+// NewestValkey returns the first binary of [ServersEnv] that is Valkey 9 or later, whose Clusters can have several
+// databases. Without such a binary it skips or fails the test.
+func NewestValkey(tb testing.TB) Binary {
+	tb.Helper()
+	const oldest = 9
+	for _, path := range filepath.SplitList(os.Getenv(ServersEnv)) {
+		_, version, isValkey := strings.Cut(Binary{path}.version(tb), "Valkey server v=")
+		major, _, _ := strings.Cut(version, ".")
+		if n, err := strconv.Atoi(major); isValkey && err == nil && n >= oldest {
+			return Binary{path}
+		}
+	}
+	if os.Getenv(RequireValkeyEnv) == "1" {
+		tb.Fatalf("redisserver: %s=1 and no Valkey 9: name a valkey-server in %s, or unset the variable", RequireValkeyEnv, ServersEnv)
+	}
+	tb.Skipf("redisserver: no Valkey 9 (name a valkey-server in %s to run this test; %s=1 makes this a failure)", ServersEnv, RequireValkeyEnv)
+	return Binary{}
 }
 
 // RequireEnv is an environment variable. If it is "1", a test without a redis-server on PATH fails. Otherwise the test is

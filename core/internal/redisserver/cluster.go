@@ -38,9 +38,19 @@ func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
 	if len(masters) > 0 {
 		n = masters[0]
 	}
+	return b.StartClusterWith(tb, n)
+}
+
+// StartClusterWith is like [StartCluster], but runs this binary with further arguments.
+func (b Binary) StartClusterWith(tb testing.TB, masters int, extra ...string) *Cluster {
+	tb.Helper()
 	c := &Cluster{t: tb, moved: make(map[int64]*Server)}
-	args := b.clusterArgs(tb)
-	for range n {
+	nodeArgs := b.clusterArgs(tb)
+	args := func(ctx context.Context, port int) ([]string, error) {
+		own, err := nodeArgs(ctx, port)
+		return append(own, extra...), err
+	}
+	for range masters {
 		c.Masters = append(c.Masters, b.start(tb, args))
 	}
 	c.assignSlots()

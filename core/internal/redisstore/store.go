@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,7 @@ type Store struct {
 	single     *redis.Client        // a clone of the caller's client; nil in a Cluster
 	cluster    *redis.ClusterClient // the caller's client; nil outside a Cluster
 	sharded    atomic.Bool          // in a Cluster: wake-ups are sent by SPUBLISH
+	database   atomic.Int64         // in a Cluster: the database that OnConnect selects
 	keyByKey   atomic.Bool          // outside a Cluster: a script over several keys was refused; see [wire.Apart]
 }
 
@@ -58,10 +60,14 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 func (s *Store) Reached() bool { return s.wire.Reached() }
 
 // Detect contacts a Cluster once, before limit. Unless Config.Sharded is set, it detects
-// whether the Cluster has sharded pub/sub, as Redisson does. See [wire.Redis.Reach].
+// whether the Cluster has sharded pub/sub, as Redisson does. If the caller's client has an OnConnect, Detect finds out
+// which database OnConnect selects. See [wire.Redis.Reach].
 func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 	err := s.wire.Reach(ctx, limit, func(ctx context.Context, probe *redis.ClusterClient) error {
 		sharded, err := hasSharding(ctx, probe)
+		if s.cluster.Options().OnConnect != nil {
+			s.database.Store(databaseOf(ctx, probe))
+		}
 		switch {
 		case s.cfg.Sharded == nil && err == nil:
 			s.sharded.Store(sharded)
@@ -82,6 +88,22 @@ func hasSharding(ctx context.Context, probe redis.UniversalClient) (bool, error)
 		return false, err
 	}
 	return err == nil, nil
+}
+
+// databaseOf returns the number of the database that a client uses. It returns 0 if the server does not show the number,
+// because it is too old or the user has no right to CLIENT INFO.
+func databaseOf(ctx context.Context, probe redis.UniversalClient) int64 {
+	info, err := probe.Do(ctx, "client", "info").Text()
+	if err != nil {
+		return 0
+	}
+	for field := range strings.FieldsSeq(info) {
+		if number, is := strings.CutPrefix(field, "db="); is {
+			n, _ := strconv.ParseInt(number, 10, 32) //nolint:errcheck // 0 if it is not a number
+			return n
+		}
+	}
+	return 0
 }
 
 // Sharded reports whether wake-ups are sent by SPUBLISH.
@@ -140,10 +162,11 @@ func (s *Store) Clustered() bool { return s.cluster != nil }
 // Failover reports whether a Sentinel names the master.
 func (s *Store) Failover() bool { return s.wire.Failover() }
 
-// Database returns the number of the database; a Cluster has only database 0.
+// Database returns the number of the database. In a Cluster it is 0 until the Cluster was reached, and the number may
+// differ from 0 only if OnConnect selects another database (Valkey 9).
 func (s *Store) Database() int {
 	if s.cluster != nil {
-		return 0
+		return int(s.database.Load())
 	}
 	return s.single.Options().DB
 }
@@ -151,9 +174,11 @@ func (s *Store) Database() int {
 // Address returns a human-readable address of Redis. go-redis does not reveal the addresses of
 // Sentinels.
 func (s *Store) Address() string {
-	switch {
+	switch nodes := "Cluster at "; {
+	case s.cluster != nil && s.Database() != 0:
+		return fmt.Sprintf("%s%s, database %d", nodes, strings.Join(s.cluster.Options().Addrs, ", "), s.Database())
 	case s.cluster != nil:
-		return "Cluster at " + strings.Join(s.cluster.Options().Addrs, ", ")
+		return nodes + strings.Join(s.cluster.Options().Addrs, ", ")
 	case s.Failover():
 		return fmt.Sprintf("the master of a Sentinel, database %d", s.Database())
 	default:
