@@ -21,6 +21,7 @@ type Config struct {
 	Retries  string        // retryAttempts, a number
 	Prefix   string        // prefix of a name mapper
 	Sharded  string        // shardedSubscriptionMode: "AUTO", "ON" or "OFF"; since 3.29
+	Database string        // database of a Cluster of Valkey 9, a number; since 4.0
 
 	// Usual gives a client of a single server Redisson's default numbers of threads and connections. Otherwise
 	// they are small, so that the client starts quickly.
@@ -31,6 +32,7 @@ func (c Config) args(client string) Args {
 	args := Args{"client": client, "mode": c.Mode, "addrs": List(c.Addrs...)}
 	for name, value := range map[string]string{
 		"master": c.Master, "retries": c.Retries, "prefix": c.Prefix, "sharded": c.Sharded,
+		"database": c.Database,
 	} {
 		if value != "" {
 			args[name] = Text(value)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/interop"
 )
 
@@ -75,6 +76,9 @@ func TestRedisson(t *testing.T) {
 		if s.topology == cluster && hasPubSubModes(s.version) {
 			t.Run("pubsub modes", func(t *testing.T) { t.Parallel(); pubSubModesMeet(t, s) })
 			t.Run("pubsub modes differ", func(t *testing.T) { t.Parallel(); pubSubModesDiffer(t, s) })
+		}
+		if valkey, found := redisserver.FindValkey(t); found && s.topology == cluster && s.has(withDatabases) {
+			t.Run("databases", func(t *testing.T) { t.Parallel(); databasesApart(t, s, valkey) })
 		}
 		if s.topology == sentinel {
 			t.Run("failover", func(t *testing.T) { t.Parallel(); failover(t, s) })

@@ -128,7 +128,7 @@ func TestTarget_Topologies(t *testing.T) {
 // A command uses the database at the end of the URL of a Cluster of Valkey 9.
 func TestTarget_ClusterDatabase(t *testing.T) {
 	t.Parallel()
-	cluster := redisserver.NewestValkey(t).StartClusterWith(t, 1, "--cluster-databases", "4")
+	cluster := redisserver.NeedValkey(t).StartClusterWith(t, 1, "--cluster-databases", "4")
 	url := "redis://" + cluster.Addrs()[0]
 	inTwo := cluster.Client(func(o *redis.ClusterOptions) {
 		o.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return cn.Select(ctx, 2).Err() }

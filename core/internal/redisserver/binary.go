@@ -32,20 +32,29 @@ func (b Binary) version(tb testing.TB) string {
 	return string(version)
 }
 
-// RequireValkeyEnv is an environment variable. If it is "1", [NewestValkey] fails a test instead of skipping it.
+// RequireValkeyEnv is an environment variable. If it is "1", [NeedValkey] fails a test instead of skipping it.
 const RequireValkeyEnv = "INTERLOCK_REQUIRE_VALKEY"
 
-// NewestValkey returns the first binary of [ServersEnv] that is Valkey 9 or later, whose Clusters can have several
-// databases. Without such a binary it skips or fails the test.
-func NewestValkey(tb testing.TB) Binary {
+// FindValkey returns the first binary of [ServersEnv] that is Valkey 9 or later, whose Clusters can have several
+// databases.
+func FindValkey(tb testing.TB) (Binary, bool) {
 	tb.Helper()
 	const oldest = 9
 	for _, path := range filepath.SplitList(os.Getenv(ServersEnv)) {
 		_, version, isValkey := strings.Cut(Binary{path}.version(tb), "Valkey server v=")
 		major, _, _ := strings.Cut(version, ".")
 		if n, err := strconv.Atoi(major); isValkey && err == nil && n >= oldest {
-			return Binary{path}
+			return Binary{path}, true
 		}
+	}
+	return Binary{}, false
+}
+
+// NeedValkey returns the binary of [FindValkey]. Without such a binary it skips or fails the test.
+func NeedValkey(tb testing.TB) Binary {
+	tb.Helper()
+	if found, ok := FindValkey(tb); ok {
+		return found
 	}
 	if os.Getenv(RequireValkeyEnv) == "1" {
 		tb.Fatalf("redisserver: %s=1 and no Valkey 9: name a valkey-server in %s, or unset the variable", RequireValkeyEnv, ServersEnv)

@@ -71,6 +71,9 @@ final class Clients {
                 if (r.has("sharded")) {
                     Setting.of(cluster, "setShardedSubscriptionMode").set(r.text("sharded"));
                 }
+                if (r.has("database")) {
+                    Setting.of(cluster, "setDatabase").set(r.number("database"));
+                }
                 common(cluster, r);
             }
             case "sentinel" -> {
