@@ -163,7 +163,8 @@
 //     a lock and grant it to a second holder. What helps: work that does no harm
 //     when it is done twice; a condition in the database (a version, a unique key);
 //     replicas that acknowledge ([WithReplicaAcks]), which make the window smaller; and a Redis
-//     that loses fewer writes (min-replicas-to-write). The same applies to
+//     that loses fewer writes (min-replicas-to-write, or a durable service: see
+//     examples/operating/README.md). The same applies to
 //     FLUSHALL, eviction, and a server that restarts without its data.
 //   - Safety when the clock of Redis steps: leases then end early. What helps: NTP that slews.
 //   - Exclusion of code that ignores its context. A holder that is paused, or cut off for longer than its lease, loses

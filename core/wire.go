@@ -29,8 +29,8 @@ type Wire struct {
 	// "single server" even if that server belongs to a Cluster.
 	Topology string
 
-	// Database is the number of the database. In a Cluster it is the one that OnConnect of the client selects, 0 by
-	// default.
+	// Database is the number of the database. In a Cluster it is 0, unless OnConnect of the client selects another one
+	// (Valkey 9).
 	Database int
 
 	// Channels is the sort of channel on which this client sends and listens: "classic" (PUBLISH and SUBSCRIBE) or
