@@ -27,7 +27,9 @@ func TestCluster_Databases(t *testing.T) {
 	t.Parallel()
 	const database = 2
 	cluster := redisserver.NeedValkey(t).StartClusterWith(t, 3, "--cluster-databases", "4")
-	in := func() *core.Client { return locktest.NewClient(t, cluster.Client(selecting(database)), locktest.Patient) }
+	in := func() *core.Client {
+		return locktest.NewClient(t, cluster.Client(selecting(database)), locktest.Patient)
+	}
 	one, two, zero := in(), in(), locktest.NewClient(t, cluster.Client(), locktest.Patient)
 
 	t.Run("names", func(t *testing.T) {
@@ -104,8 +106,11 @@ func TestCluster_DatabaseThatDoesNotExist(t *testing.T) {
 		start func(t *testing.T) *redisserver.Cluster
 		says  string
 	}{
-		"Redis":  {func(t *testing.T) *redisserver.Cluster { t.Helper(); return redisserver.StartCluster(t, 1) }, "SELECT is not allowed in cluster mode"},
-		"Valkey": {func(t *testing.T) *redisserver.Cluster { t.Helper(); return redisserver.NeedValkey(t).StartCluster(t, 1) }, "DB index is out of range"},
+		"Redis": {func(t *testing.T) *redisserver.Cluster { t.Helper(); return redisserver.StartCluster(t, 1) }, "SELECT is not allowed in cluster mode"},
+		"Valkey": {func(t *testing.T) *redisserver.Cluster {
+			t.Helper()
+			return redisserver.NeedValkey(t).StartCluster(t, 1)
+		}, "DB index is out of range"},
 	} {
 		locktest.Parallel(t, name, func(t *testing.T) {
 			locks := locktest.NewClient(t, c.start(t).Client(selecting(9)), locktest.Patient)
