@@ -2,6 +2,7 @@ package wakeup
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,34 +36,45 @@ type connection struct {
 	pace   *pace
 
 	mu            sync.Mutex
-	down          bool                     // lost and not connected again yet
-	subscriptions map[string]*Subscription // by channel
-	fresh         []string                 // channels to subscribe
-	used          time.Time                // when the last user released a subscription that was removed
+	down          bool                       // lost and not connected again yet
+	subscriptions map[string][]*Subscription // by channel, one for each topic, all in the same state; no slice is changed in place
+	fresh         []string                   // channels to subscribe
+	used          time.Time                  // when the last user released a subscription that was removed
 	closed        bool
 }
 
 func newConnection(cfg *Config, forget func(*connection), node, key string, p *pace) *connection {
 	return &connection{
-		cfg: cfg, forget: forget, node: node, key: key, pace: p, work: make(chan struct{}, 1), subscriptions: make(map[string]*Subscription),
+		cfg: cfg, forget: forget, node: node, key: key, pace: p, work: make(chan struct{}, 1), subscriptions: make(map[string][]*Subscription),
 	}
 }
 
-// addUser adds a user to the subscription of a channel. It returns nil if the connection is closed.
-func (c *connection) addUser(about Topic, channel string) *Subscription {
+// addUser adds a user to the subscription of a channel for a topic. It returns nil if the connection is closed. arrives
+// reports that the subscription is new and that messages arrive already, because another topic has the channel.
+func (c *connection) addUser(about Topic, channel string) (s *Subscription, arrives bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil
+		return nil, false
 	}
-	s := c.subscriptions[channel]
-	if s == nil {
-		s = &Subscription{mu: &c.mu, about: about, channel: channel}
-		c.subscriptions[channel] = s
+	others := c.subscriptions[channel]
+	for _, s := range others {
+		if s.about == about {
+			s.users++
+			return s, false
+		}
+	}
+	s = &Subscription{mu: &c.mu, about: about, channel: channel, users: 1}
+	if len(others) == 0 {
 		c.requestChannel(channel)
+	} else {
+		arrives = others[0].Confirmed()
 	}
-	s.users++
-	return s
+	if arrives {
+		s.become(confirmed)
+	}
+	c.subscriptions[channel] = append(slices.Clip(others), s)
+	return s, arrives
 }
 
 // requestChannel makes write subscribe to a channel. The mutex is held.
@@ -107,9 +119,11 @@ func (c *connection) close() {
 	c.closed = true
 	c.mu.Unlock()
 	c.forget(c)
-	for _, s := range c.subscriptions { // the map no longer changes
-		s.become(dead)
-		c.cfg.Notify(s.about, Closed)
+	for _, list := range c.subscriptions { // the map no longer changes
+		for _, s := range list {
+			s.become(dead)
+			c.cfg.Notify(s.about, Closed)
+		}
 	}
 }
 
@@ -169,23 +183,40 @@ func (c *connection) takeFresh() []string {
 	return fresh
 }
 
-// sweep removes the subscriptions that are stale and returns their channels. If no subscription is left and the last
-// user left at least linger ago, sweep marks the connection as closed and returns empty.
+// sweep removes the subscriptions that are stale and returns the channels that no topic needs any more. If no
+// subscription is left and the last user left at least linger ago, sweep marks the connection as closed and returns empty.
 func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for channel, s := range c.subscriptions {
-		if s.stale(now) {
+	for channel, list := range c.subscriptions {
+		switch left := c.dropStale(list, now); {
+		case len(left) == 0:
 			delete(c.subscriptions, channel)
-			if s.since.After(c.used) {
-				c.used = s.since
-			}
-			s.become(dead) // a queue that still refers to it notices
 			stale = append(stale, channel)
+		case len(left) < len(list):
+			c.subscriptions[channel] = left
 		}
 	}
 	c.closed = len(c.subscriptions) == 0 && now.Sub(c.used) >= linger
 	return stale, c.closed
+}
+
+// dropStale returns the subscriptions that are not stale. The mutex is held.
+func (c *connection) dropStale(list []*Subscription, now time.Time) (left []*Subscription) {
+	if !slices.ContainsFunc(list, func(s *Subscription) bool { return s.stale(now) }) {
+		return list
+	}
+	for _, s := range list {
+		if !s.stale(now) {
+			left = append(left, s)
+			continue
+		}
+		if s.since.After(c.used) {
+			c.used = s.since
+		}
+		s.become(dead) // a queue that still refers to it notices
+	}
+	return left
 }
 
 // unconfirmedChannels returns channels that have users and are not confirmed, at most maxAskedAgain. The server has
@@ -193,8 +224,8 @@ func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 func (c *connection) unconfirmedChannels() (channels []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for channel, s := range c.subscriptions {
-		if s.unconfirmed() && len(channels) < maxAskedAgain {
+	for channel, list := range c.subscriptions {
+		if len(channels) < maxAskedAgain && slices.ContainsFunc(list, (*Subscription).unconfirmed) {
 			channels = append(channels, channel)
 		}
 	}
@@ -234,7 +265,7 @@ func (c *connection) read(ctx context.Context, wire Connection) {
 func (c *connection) has(channel string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.subscriptions[channel] != nil
+	return len(c.subscriptions[channel]) > 0
 }
 
 // wakeInterrupted notifies the waiters whose confirmed subscriptions were interrupted.
@@ -248,37 +279,47 @@ func (c *connection) wakeInterrupted() {
 func (c *connection) unconfirm() (topics []Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.subscriptions {
-		if s.become(asked) == confirmed {
-			topics = append(topics, s.about)
+	for _, list := range c.subscriptions {
+		for _, s := range list {
+			if s.become(asked) == confirmed {
+				topics = append(topics, s.about)
+			}
 		}
 	}
 	return topics
 }
 
-// handle records an event and notifies the waiters of its topic, if they have to know of the event.
+// handle records an event and notifies the waiters of its topics, if they have to know of the event.
 func (c *connection) handle(e redisstore.Event) {
-	if about, why, wanted := c.recordEvent(e); wanted {
-		c.cfg.Notify(about, why)
+	list, why := c.recordEvent(e)
+	for _, s := range list {
+		c.cfg.Notify(s.about, why)
 	}
 }
 
-// recordEvent records an event of a subscription. wanted reports whether to notify its waiters, and why is the reason.
-func (c *connection) recordEvent(e redisstore.Event) (about Topic, why Reason, wanted bool) {
+// recordEvent records an event of a channel. It returns the subscriptions whose waiters have to be notified, and the
+// reason.
+func (c *connection) recordEvent(e redisstore.Event) (list []*Subscription, why Reason) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.subscriptions[e.Channel]
-	if s == nil {
-		return Topic{}, Message, false
-	}
-	switch e.Kind {
-	case redisstore.Subscribed:
-		s.become(confirmed)
-		return s.about, Confirmed, true
-	case redisstore.Unsubscribed: // not by this process: the slot moved, or an operator did it
+	list = c.subscriptions[e.Channel]
+	switch {
+	case len(list) == 0 || e.Kind == redisstore.Message:
+		return list, Message
+	case e.Kind == redisstore.Subscribed:
+		for _, s := range list {
+			s.become(confirmed)
+		}
+		return list, Confirmed
+	default: // Unsubscribed, and not by this process: the slot moved, or an operator did it
 		c.requestChannel(e.Channel)
-		return s.about, Interrupted, s.become(asked) == confirmed
-	case redisstore.Message:
+		before := asked
+		for _, s := range list {
+			before = s.become(asked)
+		}
+		if before != confirmed {
+			return nil, Interrupted
+		}
+		return list, Interrupted
 	}
-	return s.about, Message, true
 }

@@ -22,13 +22,18 @@ func New(cfg Config) *Subscriber {
 }
 
 // Subscribe subscribes to the messages of channel about a topic. It does not wait for Redis. When Redis confirms the
-// subscription, Subscriber calls [Config.Notify]. ctx limits only the search for the node. The caller releases the
-// subscription with [Subscription.Unsubscribe].
+// subscription, Subscriber calls [Config.Notify]. If messages of the channel arrive already, for another topic,
+// Subscribe itself calls it. ctx limits only the search for the node. The caller releases the subscription with
+// [Subscription.Unsubscribe].
 func (s *Subscriber) Subscribe(ctx context.Context, about Topic, channel string) *Subscription {
 	node := s.cfg.Wire.NodeOf(ctx, about.Key)
 	for {
 		c := s.connection(node, about.Key)
-		if sub := c.addUser(about, channel); sub != nil {
+		sub, arrives := c.addUser(about, channel)
+		if arrives {
+			s.cfg.Notify(about, Confirmed)
+		}
+		if sub != nil {
 			return sub
 		}
 		s.forget(c) // c was closed in between

@@ -4,7 +4,8 @@
 // separate Subscriber, for keyspace notifications.
 //
 // A waiter for a key subscribes to the channel of the key and unsubscribes when it stops waiting. Several waiters may
-// share a subscription. The subscription stays for 5 s after its last user, because a lock that was contended will
+// share a subscription. Several keys may share a channel, as the values of a group lock do; each key then has a separate
+// subscription, and an event of the channel concerns all of them. The subscription stays for 5 s after its last user, because a lock that was contended will
 // probably be contended again. The subscription of a lane, which has only one waiter, does not stay.
 //
 // The package calls [Config.Notify] in three cases: when a message arrives, when Redis confirms a subscription, and when
