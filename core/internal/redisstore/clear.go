@@ -29,13 +29,13 @@ func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 	args := make([]any, 0, size)
 	args = append(args, len(list))
 	for _, l := range list {
-		args = append(args, l.Key)
+		args = append(args, l.Kind.hash(l.Key))
 	}
 	args = append(args, s.publishVerb())
 	for _, l := range list {
 		args = append(args, l.Kind.Channel(l.Key), len(l.Fields))
 		for _, field := range l.Fields {
-			args = append(args, field)
+			args = append(args, l.Kind.member(l.Key, field))
 		}
 	}
 	return newCall(s, s.call(now, list[0].Kind.clear.over(len(list)), list[0].Key, args...), func(reply any) ([]Finding, error) {

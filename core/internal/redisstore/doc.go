@@ -8,10 +8,10 @@
 //
 // Each line of this list uses the lines above it:
 //
-//	errors, script, names            values
+//	errors, script, names, grouphash values
 //	kind                             the description of a kind of lock
 //	reentrant, fair, readwrite,      one file per kind: its keys, its channel, its scripts
-//	permits, counts
+//	permits, counts, group
 //	kinds                            all kinds
 //	store, slots, call               a Redis, the names that it accepts, and one typed call
 //	operations, renew, clear         the operations on a lock

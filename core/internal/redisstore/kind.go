@@ -98,7 +98,10 @@ type names struct {
 	beside  func(key string) []any  // further keys that an acquire has to declare; nil: none
 	leases  func(key string) string // the key of the leases; nil: the key itself
 	channel func(key string) string // the channel of wake-ups; nil: the kind has no wake-ups
-	braced  bool                    // the name of the channel has braces around the whole key; see Store.CheckLatchName
+
+	// within returns the group and the value of a key that is not a key in Redis; see [MemberKey]. nil: every key is one.
+	within func(key string) (group, value string)
+	braced bool // the name of the channel has braces around the whole key; see Store.CheckLatchName
 }
 
 // scripts holds the operations of a kind.
@@ -134,7 +137,7 @@ func (k *Kind) Channel(key string) string {
 // leaseKey returns the only key that an operation on an existing lease uses.
 func (k *Kind) leaseKey(key string) string {
 	if k.leases == nil {
-		return key
+		return k.hash(key)
 	}
 	return k.leases(key)
 }
@@ -145,7 +148,7 @@ func (k *Kind) leaseKey(key string) string {
 func (k *Kind) keyArgs(key string) []any {
 	args := make([]any, 0, 8) // with room for arguments
 	if k.leases == nil {
-		return append(args, 1, key)
+		return append(args, 1, k.hash(key))
 	}
 	return append(args, 2, key, k.leases(key))
 }

@@ -8,6 +8,7 @@ type Kinds struct {
 	Read      *Kind // RReadWriteLock
 	Write     *Kind // RReadWriteLock
 	Fair      *Kind // RedissonFairLock
+	Group     *Kind // RedissonFasterMultiLock
 
 	PermitSemaphore *Kind // RPermitExpirableSemaphore
 	PlainSemaphore  *Kind // RSemaphore
@@ -16,7 +17,7 @@ type Kinds struct {
 
 // All returns the kinds, the reentrant one first.
 func (k Kinds) All() []*Kind {
-	return []*Kind{k.Reentrant, k.Fenced, k.Spin, k.Read, k.Write, k.Fair, k.PermitSemaphore, k.PlainSemaphore, k.Latch}
+	return []*Kind{k.Reentrant, k.Fenced, k.Spin, k.Read, k.Write, k.Fair, k.PermitSemaphore, k.PlainSemaphore, k.Latch, k.Group}
 }
 
 // NewKinds returns all kinds of lock.
@@ -24,7 +25,7 @@ func NewKinds() Kinds {
 	reentrant := newReentrant()
 	read, write := newReadWrite()
 	return Kinds{
-		Reentrant: &reentrant, Fenced: newFenced(), Spin: newSpin(), Read: read, Write: write, Fair: newFair(),
+		Reentrant: &reentrant, Fenced: newFenced(), Spin: newSpin(), Read: read, Write: write, Fair: newFair(), Group: newGroup(),
 		PermitSemaphore: newPermitSemaphore(), PlainSemaphore: newPlainSemaphore(), Latch: newLatch(),
 	}
 }

@@ -36,7 +36,7 @@ func (s *Store) Acquire(now time.Time, c Claim, t Terms) Call[Grant] {
 	if t.Token || k.Fenced || k.beside != nil || k.terms != nil {
 		return s.acquireBy(now, c, t)
 	}
-	return newCall(s, s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).withAcks(Grant.given)
+	return newCall(s, s.call(now, &k.acquire, c.Key, 1, k.hash(c.Key), k.holder(c.Key, c.Field), t.Lease.Milliseconds()), readGrant).withAcks(Grant.given)
 }
 
 // acquireBy prepares an attempt with more terms than a lease. It is separate, so that the usual attempt
@@ -48,7 +48,7 @@ func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 	if k.beside != nil {
 		others = k.beside(c.Key)
 	}
-	args := append(grantKeys(c.Key, others, token), k.Holds.wire(c.Field), t.Lease.Milliseconds())
+	args := append(grantKeys(k.hash(c.Key), others, token), k.holder(c.Key, c.Field), t.Lease.Milliseconds())
 	if k.terms != nil {
 		t.channel, t.verb, t.count = k.Channel(c.Key), s.publishVerb(), s.countVerb()
 		args = k.terms(args, &t)
@@ -62,12 +62,24 @@ func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 
 // AcquireAll prepares an attempt to take all keys or none. See [Kind.TakesSeveral].
 func (s *Store) AcquireAll(now time.Time, k *Kind, keys []string, field string, lease time.Duration) Call[Grant] {
+	if k.HasMembers() {
+		return s.acquireMembers(now, k, keys, field, lease)
+	}
 	args := make([]any, 0, len(keys)+3)
 	args = append(args, len(keys))
 	for _, key := range keys {
 		args = append(args, key)
 	}
 	args = append(args, field, lease.Milliseconds())
+	return newCall(s, s.call(now, &k.acquireAll, keys[0], args...), readGrant).withAcks(Grant.given)
+}
+
+// acquireMembers is like AcquireAll, but for values of one group.
+func (s *Store) acquireMembers(now time.Time, k *Kind, keys []string, field string, lease time.Duration) Call[Grant] {
+	args := append(make([]any, 0, len(keys)+3), 1, k.hash(keys[0]), k.holder(keys[0], field), lease.Milliseconds())
+	for _, key := range keys[1:] {
+		args = append(args, k.holder(key, field))
+	}
 	return newCall(s, s.call(now, &k.acquireAll, keys[0], args...), readGrant).withAcks(Grant.given)
 }
 
@@ -111,7 +123,7 @@ func refusal(v []any) (*Refusal, bool) {
 // Hold prepares a new hold count for a holder. A TTL below lease is raised to lease. The answer
 // reports whether the field is the holder.
 func (s *Store) Hold(now time.Time, c Claim, count int, lease time.Duration) Call[bool] {
-	call := newCall(s, s.call(now, &c.Kind.hold, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), count, lease.Milliseconds()), readMine)
+	call := newCall(s, s.call(now, &c.Kind.hold, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.holder(c.Key, c.Field), count, lease.Milliseconds()), readMine)
 	if lease <= 0 {
 		return call
 	}
@@ -139,13 +151,13 @@ func (c Change) done() bool { return c.Mine }
 
 // Refresh prepares a new TTL, higher or lower. If the TTL falls, the script publishes a message.
 func (s *Store) Refresh(now time.Time, c Claim, lease time.Duration) Call[Change] {
-	return newCall(s, s.call(now, &c.Kind.refresh, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange).withAcks(Change.done)
+	return newCall(s, s.call(now, &c.Kind.refresh, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.holder(c.Key, c.Field), lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange).withAcks(Change.done)
 }
 
 // HandOff prepares a hand-off of the lock to another field. If the TTL falls, the script publishes a message.
 func (s *Store) HandOff(now time.Time, c Claim, to string, t Terms) Call[Change] {
 	token := t.Token || c.Kind.Fenced
-	args := append(grantKeys(c.Kind.leaseKey(c.Key), nil, token), c.Kind.Holds.wire(c.Field), c.Kind.Holds.wire(to), t.Lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb())
+	args := append(grantKeys(c.Kind.leaseKey(c.Key), nil, token), c.Kind.holder(c.Key, c.Field), c.Kind.holder(c.Key, to), t.Lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb())
 	read := readChange
 	if token {
 		read = readTokenChange
@@ -185,9 +197,9 @@ type Released struct {
 func (s *Store) Release(now time.Time, c Claim) Call[Released] {
 	k := c.Kind
 	if k.leases == nil {
-		return newCall(s, s.call(now, &k.release, c.Key, 1, c.Key, k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb()), readReleased)
+		return newCall(s, s.call(now, &k.release, c.Key, 1, k.hash(c.Key), k.holder(c.Key, c.Field), k.Channel(c.Key), s.publishVerb()), readReleased)
 	}
-	return newCall(s, s.call(now, &k.release, c.Key, append(k.keyArgs(c.Key), k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb())...), readReleased)
+	return newCall(s, s.call(now, &k.release, c.Key, append(k.keyArgs(c.Key), k.holder(c.Key, c.Field), k.Channel(c.Key), s.publishVerb())...), readReleased)
 }
 
 func readReleased(reply any) (Released, error) {
@@ -201,7 +213,11 @@ func readReleased(reply any) (Released, error) {
 // Force prepares the release of the lock, whichever client holds it. The answer reports whether the
 // lock was held.
 func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
-	call := newCall(s, s.call(now, &k.force, key, append(k.keyArgs(key), k.Channel(key), s.publishVerb())...), readForced).sendOnce()
+	args := append(k.keyArgs(key), k.Channel(key), s.publishVerb())
+	if k.HasMembers() {
+		args = append(args, k.holder(key, ""))
+	}
+	call := newCall(s, s.call(now, &k.force, key, args...), readForced).sendOnce()
 	if k.Holds != Unheld {
 		return call
 	}
@@ -228,7 +244,11 @@ type Snapshot struct {
 
 // State prepares a query for a Snapshot.
 func (s *Store) State(now time.Time, k *Kind, key string) Call[Snapshot] {
-	return newCall(s, s.call(now, &k.state, key, 1, k.leaseKey(key)), readState).markReadOnly()
+	args := append(make([]any, 0, 3), 1, k.leaseKey(key)) //nolint:mnd // with room for the member
+	if k.HasMembers() {
+		args = append(args, k.holder(key, ""))
+	}
+	return newCall(s, s.call(now, &k.state, key, args...), readState).markReadOnly()
 }
 
 func readState(reply any) (Snapshot, error) {

@@ -75,7 +75,7 @@ func (s *Store) renewal(claims []Claim, lease time.Duration) Call[[]Verdict] {
 	}
 	args = append(args, lease.Milliseconds())
 	for _, c := range claims {
-		args = append(args, c.Kind.Holds.wire(c.Field))
+		args = append(args, c.Kind.holder(c.Key, c.Field))
 	}
 	call := newCall(s, s.call(time.Now(), claims[0].Kind.renew.over(len(claims)), claims[0].Key, args...), func(reply any) ([]Verdict, error) {
 		held, isArray := reply.([]any)

@@ -1,0 +1,51 @@
+-- Comes before the scripts of a group lock (RedissonFasterMultiLock): many values in one hash, each a lock of its own.
+-- A value has three fields: <value> is the holder, <value>:<holder>:expire_time the end of its lease in ms since 1970,
+-- <value>:<holder>:lock_count its hold count. The TTL of the hash is the longest lease. A script gets a value and a
+-- holder as one argument, "<value>:<holder>"; a value contains no colon.
+-- Redisson compares the end of a lease with the clock of each client; these scripts use the clock of the server.
+local function split(member)
+  return string.match(member, '^([^:]+):(.*)$')
+end
+
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- holderOf returns the holder of a value and the rest of its lease in ms; false if the value is free. The rest may be
+-- negative: the value is then free, but its fields are still there.
+local function holderOf(key, value, now)
+  local holder = redis.call('HGET', key, value)
+  if not holder then
+    return false
+  end
+  return holder, (tonumber(redis.call('HGET', key, value .. ':' .. holder .. ':expire_time')) or 0) - now
+end
+
+-- put writes the fields of a holder.
+local function put(key, value, holder, ends, count)
+  redis.call('HSET', key, value, holder, value .. ':' .. holder .. ':expire_time', string.format('%.0f', ends),
+    value .. ':' .. holder .. ':lock_count', count)
+end
+
+-- drop removes the fields that belong to a holder, and the value itself unless another holder has it.
+local function drop(key, value, holder, keeps)
+  redis.call('HDEL', key, value .. ':' .. holder .. ':expire_time', value .. ':' .. holder .. ':lock_count')
+  if not keeps then
+    redis.call('HDEL', key, value)
+  end
+end
+
+-- raise raises the TTL of the hash to a lease. It returns an error that Redis returned, nil otherwise.
+local function raise(key, lease)
+  if redis.call('PTTL', key) < tonumber(lease) then
+    local leased = redis.pcall('PEXPIRE', key, lease)
+    return type(leased) ~= 'number' and leased or nil
+  end
+end
+
+-- notify wakes all waiters of each client ("1"), because they may wait for other values; "0" would wake one of them.
+local function notify(channel)
+  local heard = redis.pcall('PUBLISH', channel, '1')
+  return type(heard) == 'number' and heard or 0
+end

@@ -1,0 +1,45 @@
+-- Takes free values of a group, or none. Only this script creates a holder.
+-- KEYS[1] hash of the group
+-- ARGV[1] value and holder; the holder is new for this acquisition  ARGV[2] lease in ms  ARGV[3…] further values with
+--         the same holder
+-- Reply   1 granted (also when the holder has the values already, because the same call was executed twice)
+--         {ttl in ms, a holder, index of the value from 1} of the first value that another client holds
+local key, now, stale = KEYS[1], clock(), {}
+local function each(act)
+  for i = 1, #ARGV do
+    if i ~= 2 then
+      local value, holder = split(ARGV[i])
+      local reply = act(value, holder, i == 1 and 1 or i - 1)
+      if reply then
+        return reply
+      end
+    end
+  end
+end
+local refusal = each(function(value, mine, index)
+  local holder, left = holderOf(key, value, now)
+  if holder and holder ~= mine then
+    if left > 0 then
+      return {left, holder, index}
+    end
+    stale[value] = holder
+  end
+end)
+if refusal then
+  return refusal
+end
+each(function(value, mine)
+  if redis.call('HGET', key, value) ~= mine then
+    put(key, value, mine, now + tonumber(ARGV[2]), 1)
+  end
+end)
+local denied = raise(key, ARGV[2])
+each(function(value, mine)
+  if denied then -- undo, because values without a lease would never expire
+    drop(key, value, mine)
+  end
+  if stale[value] then
+    drop(key, value, stale[value], not denied)
+  end
+end)
+return denied or 1
