@@ -41,6 +41,7 @@
 //
 //   - [Client.Lock] is the reentrant lock. [Client.MultiLock] takes several of them at once.
 //     [Client.NonReentrantLock] refuses a second acquisition by its holder.
+//   - [Client.GroupLock] takes several values of a group at once, in one hash.
 //   - [Client.FencedLock] returns a fencing token with each grant. Every other lock
 //     that has one name, one client and one holder at a time returns a token on request: [WithToken].
 //   - [Client.SpinLock] polls and publishes no message. [Client.FairLock] has one queue for all processes.

@@ -14,6 +14,7 @@ const (
 	KindWrite     Kind = "write"     // its write lock: [Client.WriteLock]
 	KindFair      Kind = "fair"      // RedissonFairLock: [Client.FairLock]
 	KindRedlock   Kind = "redlock"   // RedissonRedLock: [Redlock]
+	KindGroup     Kind = "group"     // RedissonFasterMultiLock: [Client.GroupLock]
 
 	KindSemaphore      Kind = "semaphore"       // RPermitExpirableSemaphore: [Client.Semaphore]
 	KindPlainSemaphore Kind = "plain_semaphore" // RSemaphore: [Client.PlainSemaphore]
@@ -72,6 +73,34 @@ func (c *Client) MultiLock(names ...string) Lock {
 		return c.Lock(sorted[0])
 	}
 	return Lock{client: c, kind: c.kinds.Reentrant, names: sorted}
+}
+
+// GroupLock returns a lock over some values of a group, which are acquired together or not at all. Locks of one group
+// exclude each other if they have a value in common. It shares its layout in Redis with Redisson's
+// getMultiLock(group, values): all values are in one hash, whose key is the group, and one script takes them. In a
+// Cluster a group is on one node. Use it to share such locks with Java. Otherwise use [Client.MultiLock], whose names
+// need no group.
+//
+// Values may come in any order and repeat. At least one is needed. An empty value, and a value that is not UTF-8, is
+// [ErrInvalid]. In Java the values have to be Strings; see [WithGroupCodec] for its codec. The group must not be the name
+// of a lock of another kind: the two would not exclude each other.
+//
+// Redisson compares the end of a lease with the clock of each Java process, and this library compares it with the clock
+// of Redis. So these clocks have to agree within the margin of a fixed lease, or within two thirds of the lease of
+// [WithWatchdog].
+//
+// A GroupLock waits and is renewed like a MultiLock, and has no fencing token. A release of any value wakes the waiters
+// for all values of the group. [Hold.Key] is "{group}#" and a hash of the value. [Held] does not find the lock by a
+// name. [Lock.State] and [Lock.ForceRelease] need a lock of one value. [Client.Locks], [Client.Inspect], [Client.Evict]
+// and [Client.Preflight] do not know group locks.
+func (c *Client) GroupLock(group string, values ...string) Lock {
+	sorted := append([]string{}, values...) // not nil, which marks several values even without values
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	if len(sorted) == 1 {
+		return Lock{client: c, kind: c.kinds.Group, group: group, name: sorted[0]}
+	}
+	return Lock{client: c, kind: c.kinds.Group, group: group, names: sorted}
 }
 
 // ReadLock returns the read side of a read/write lock. [Client.WriteLock] returns the write side. Either any number of

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/core/internal/acquire"
 	"github.com/interlock-go/interlock/core/internal/holding"
@@ -20,7 +21,8 @@ type Lock struct {
 	client *Client
 	kind   *redisstore.Kind
 	name   string
-	names  []string // names of a MultiLock, sorted; otherwise nil
+	names  []string // names of a MultiLock, or values of a GroupLock, sorted; nil for a single one
+	group  string   // group of a GroupLock, whose values are name or names
 	demand string   // permits of a semaphore: see [redisstore.Terms]; or the operation of a plain semaphore
 	once   bool     // the context of a holder cannot acquire the lock again
 
@@ -33,7 +35,10 @@ func (l Lock) keys() ([]string, error) {
 	if names == nil {
 		names = []string{l.name}
 	}
-	if len(names) == 0 {
+	switch {
+	case len(names) == 0 && l.kind.HasMembers():
+		return nil, invalidf("GroupLock(%.40q) without values: want at least one", l.group)
+	case len(names) == 0:
 		return nil, invalidf("MultiLock without names: want at least one")
 	}
 	keys := make([]string, len(names))
@@ -44,11 +49,32 @@ func (l Lock) keys() ([]string, error) {
 		}
 		keys[i] = key
 	}
+	if l.kind.HasMembers() {
+		slices.Sort(keys) // hashes have another order than values
+		return slices.Compact(keys), nil
+	}
 	return l.client.cfg.sortKeys(keys), nil
 }
 
-// keyOf checks one name and returns its Redis key.
+// keyOf checks one name and returns its key. For a GroupLock the name is a value of the group.
 func (l Lock) keyOf(name string) (string, error) {
+	if !l.kind.HasMembers() {
+		return l.redisKey(name)
+	}
+	key, err := l.redisKey(l.group)
+	switch {
+	case err != nil:
+		return "", err
+	case name == "":
+		return "", invalidf("GroupLock(%.40q): empty value", l.group)
+	case !utf8.ValidString(name):
+		return "", invalidf("GroupLock(%.40q): the value %.40q is not UTF-8", l.group, name)
+	}
+	return redisstore.MemberKey(key, redisstore.GroupValue(l.client.cfg.groupCodec(name))), nil
+}
+
+// redisKey checks one name and returns its key in Redis.
+func (l Lock) redisKey(name string) (string, error) {
 	if name == "" {
 		return "", invalidf("empty lock name")
 	}
@@ -283,6 +309,8 @@ func (l Lock) checkToken() error {
 	switch {
 	case l.clients != nil:
 		return invalidf("WithToken for a Redlock: each of its servers counts for itself: want a FencedLock on one server with replicas")
+	case l.kind.HasMembers():
+		return invalidf("WithToken for a GroupLock: no counter orders the holders of a group: want a FencedLock, or to leave the option out")
 	case l.names != nil:
 		return invalidf("WithToken for a MultiLock: each of its locks counts for itself: want one name, or to acquire the lock that the token is for separately")
 	case l.kind.Shared() && l.kind.Holds == redisstore.Reentrant:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/missingunit"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
@@ -57,6 +58,7 @@ type Option func(*config) error
 type config struct {
 	prefix           string
 	mapper           func(name string) string // nil: the key is prefix + name
+	groupCodec       func(value string) []byte
 	watchdog         time.Duration
 	backendTimeout   time.Duration
 	maxWaitersPerKey int
@@ -79,6 +81,7 @@ func newConfig(opts []Option) (config, error) {
 		maxWaitersPerKey: DefaultMaxWaitersPerKey,
 		maxWaiters:       DefaultMaxWaiters,
 		maxKeyLength:     DefaultMaxKeyLength,
+		groupCodec:       redisstore.KryoString,
 	}
 	var errs []error
 	for _, opt := range opts {
@@ -261,6 +264,20 @@ func WithNameMapper(mapper func(name string) string) Option {
 		c.mapper = mapper
 		if mapper == nil {
 			return invalidf("WithNameMapper(nil): want a function, or leave the option out")
+		}
+		return nil
+	}
+}
+
+// WithGroupCodec sets how the values of a [Client.GroupLock] are encoded before they are hashed. It has to be the codec
+// of the Java programs that share these locks. encode must be pure and safe for concurrent use. Default: the encoding of
+// Kryo5Codec, which is Redisson's default codec, for a String. For StringCodec write
+// func(value string) []byte { return []byte(value) }.
+func WithGroupCodec(encode func(value string) []byte) Option {
+	return func(c *config) error {
+		c.groupCodec = encode
+		if encode == nil {
+			return invalidf("WithGroupCodec(nil): want a function, or leave the option out")
 		}
 		return nil
 	}

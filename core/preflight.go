@@ -107,7 +107,7 @@ func (c *PreflightCheck) title() string {
 // Use Preflight in a deployment test, or in a start-up that may take seconds; `interlock doctor`
 // uses it too. It takes 2 s or more, because it waits for a renewal, and sends about a hundred
 // commands for each kind. Observers do not see the probes. The report contains all findings,
-// including that Redis does not answer. The error is [ErrInvalid] for a kind that no single client
+// including that Redis does not answer. The error is [ErrInvalid] for [KindGroup] and for a kind that no single client
 // has, or [ErrClosed].
 func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport, error) {
 	if len(kinds) == 0 {
@@ -115,7 +115,7 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 	}
 	probed := make([]*redisstore.Kind, len(kinds))
 	for i, name := range kinds {
-		at := slices.IndexFunc(c.kinds.All(), func(k *redisstore.Kind) bool { return k.Name == string(name) })
+		at := slices.IndexFunc(c.kinds.All(), func(k *redisstore.Kind) bool { return k.Name == string(name) && !k.HasMembers() })
 		if at < 0 {
 			return PreflightReport{}, invalidf("Preflight: %q is not a kind of lock of one client: write one of %s", name, kindNames(c.kinds))
 		}
@@ -160,7 +160,9 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 func kindNames(kinds redisstore.Kinds) string {
 	var names []string
 	for _, k := range kinds.All() {
-		names = append(names, k.Name)
+		if !k.HasMembers() {
+			names = append(names, k.Name)
+		}
 	}
 	return strings.Join(names, ", ")
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// notForRules lists the kinds of core that no rule can have. A handler cannot hold a plain semaphore or a latch, and a
-// Redlock needs other clients than the adapter's.
-var notForRules = []string{"latch", "plain_semaphore", "redlock"}
+// notForRules lists the kinds of core that no rule can have. A handler cannot hold a plain semaphore or a latch, a
+// Redlock needs other clients than the adapter's, and a group lock needs a group beside its values.
+var notForRules = []string{"group", "latch", "plain_semaphore", "redlock"}
 
 // Several packages list the kinds of lock, and none of them can import all others. No list lacks a kind that another
 // list has.

@@ -35,13 +35,14 @@ type Kind struct {
 	take, want func(ctx context.Context, locks *core.Client, key string) (Taken, error) // set if Lock is nil
 }
 
-// Kinds returns all kinds of package core, and the MultiLock, which is a reentrant lock of several keys.
+// Kinds returns all kinds of package core, and the MultiLock, which is a reentrant lock of several keys. The group lock
+// has three values.
 func Kinds() []Kind {
 	plainChannel := func(key string) string { return "redisson_sc:" + Tagged(key) }
 	latchChannel := func(key string) string { return "redisson_countdownlatch__channel__{" + key + "}" }
 	reentrant, fenced, spin := onOne((*core.Client).Lock), onOne((*core.Client).FencedLock), onOne((*core.Client).SpinLock)
 	fair, reads, writes := onOne((*core.Client).FairLock), onOne((*core.Client).ReadLock), onOne((*core.Client).WriteLock)
-	multi, permit := onOne(MultiLockOf), onOne(func(c *core.Client, key string) core.Lock { return c.Semaphore(key, 1).Lock })
+	multi, group, permit := onOne(MultiLockOf), onOne(GroupLockOf), onOne(func(c *core.Client, key string) core.Lock { return c.Semaphore(key, 1).Lock })
 	redlock := func(clients []*core.Client, key string) core.Lock { return core.Redlock(key, clients...) }
 	return []Kind{
 		{Name: "reentrant", Nodes: 1, Lock: reentrant, Rival: reentrant, Channel: ChannelOf, IsReentrant: true, HasTokens: true},
@@ -51,6 +52,7 @@ func Kinds() []Kind {
 		{Name: "read", Scripts: "read/", Nodes: 1, Lock: reads, Rival: writes, Channel: ReadWriteChannelOf, IsReentrant: true, RenewsSeveral: true},
 		{Name: "write", Scripts: "write/", Nodes: 1, Lock: writes, Rival: reads, Channel: ReadWriteChannelOf, IsReentrant: true, HasTokens: true},
 		{Name: "multi", IsMinor: true, Acquire: "acquire_all", Nodes: 1, Lock: multi, Rival: multi, Channel: ChannelOf, IsReentrant: true, TakesSeveral: true},
+		{Name: "group", IsMinor: true, Scripts: "group/", Acquire: "acquire_all", Nodes: 1, Lock: group, Rival: group, Channel: ChannelOf, IsReentrant: true},
 		{
 			Name: "permit", Scripts: "semaphore/", Nodes: 1, Lock: permit, Rival: permit, Channel: plainChannel, HasPermits: true,
 			TakesSeveral: true, GivesSeveral: true,
@@ -135,6 +137,9 @@ func MultiLockOf(locks *core.Client, key string) core.Lock {
 	tag = tag[strings.Index(tag, "{") : strings.Index(tag, "}")+1]
 	return locks.MultiLock(key, tag+":b", tag+":c")
 }
+
+// GroupLockOf returns a lock of three values of a group.
+func GroupLockOf(locks *core.Client, group string) core.Lock { return locks.GroupLock(group, "a", "b", "c") }
 
 // takePlain takes the only permit of a semaphore without leases.
 func takePlain(ctx context.Context, locks *core.Client, key string) (Taken, error) {

@@ -20,6 +20,7 @@ const (
 	readWrite  = "read and write locks"
 	fair       = "fair locks"
 	semaphores = "semaphores and latches"
+	groupLocks = "group locks"
 	inCluster  = "a Cluster"
 )
 
@@ -76,6 +77,7 @@ func TestReadme_ACLSufficesForScripts(t *testing.T) {
 	of := map[string][]string{
 		"read": {tokens, readWrite}, "write": {tokens, readWrite}, "fair": {tokens, fair},
 		"semaphore": {semaphores}, "plain_semaphore": {semaphores}, "latch": {semaphores},
+		"group": {groupLocks},
 	}
 	for _, kind := range redisstore.NewKinds().All() {
 		rows, known := of[kind.Name]

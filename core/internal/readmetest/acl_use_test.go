@@ -61,6 +61,10 @@ func aclGroups() []aclGroup {
 			without("fair", (*core.Client).FairLock), without("fair{44}", (*core.Client).FairLock),
 		}},
 		{user: "fairtoken", rows: []string{tokens, fair}, locks: []lockOf{withToken("t:fair", (*core.Client).FairLock)}},
+		{user: "group", rows: []string{groupLocks}, locks: []lockOf{
+			{name: "group", several: true, of: func(c *core.Client) core.Lock { return c.GroupLock("group", "a", "b") }},
+			without("group{46}", func(c *core.Client, name string) core.Lock { return c.GroupLock(name, "a") }),
+		}},
 		{user: "counts", rows: []string{semaphores}, also: countEverything, locks: []lockOf{
 			permit("permit"), permit("permit{45}"),
 		}},

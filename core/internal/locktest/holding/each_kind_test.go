@@ -69,8 +69,11 @@ func TestHold_EachKind_DeletedForcedOrTaken(t *testing.T) {
 			locktest.Pass(20 * time.Second)
 			if how == "forced" && w.Kind.Nodes == 1 { // a Redlock cannot be forced away
 				lock := w.Lock(w.Beside, locktest.Pool)
-				if w.Kind.Name == "multi" {
-					lock = w.Beside[0].Lock(locktest.Pool) // a MultiLock is forced away by one of its keys
+				switch w.Kind.Name { // a lock of several keys is forced away by one of them
+				case "multi":
+					lock = w.Beside[0].Lock(locktest.Pool)
+				case "group":
+					lock = w.Beside[0].GroupLock(locktest.Pool, "b")
 				}
 				freed, err := lock.ForceRelease(t.Context())
 				if locktest.Must(t, err); !freed {

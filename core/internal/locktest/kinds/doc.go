@@ -8,6 +8,7 @@
 //	[Client.Lock] is the reentrant lock                             | TestWire_HolderFieldIsUUIDAndNumber, TestWire_CountIsTwoWhileReentered
 //	[Client.NonReentrantLock] refuses a second acquisition          | TestNonReentrant_HolderIsRefused, TestNonReentrant_OthersWait
 //	[Client.NonReentrantFairLock] refuses a second acquisition      | TestNonReentrant_HolderIsRefused, TestNonReentrant_BesideLock
+//	[Client.GroupLock] takes several values of a group at once      | TestGroup_ValuesExclude, TestGroup_AllOrNothing, TestGroup_Wire
 //	[Client.MultiLock] takes several of them at once                | TestMultiLock_AllOrNothing, TestMultiLock_TakesAllInOneScript
 //	[Client.MultiLock] says how long                                | TestMultiLock_IsNotStarvedBySingleKeys, TestMultiLock_HoldsNothingWhileItWaits
 //	a fencing token with each grant                                 | TestFenced_TokensRise, TestWithToken_NeverFalls
