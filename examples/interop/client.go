@@ -23,6 +23,8 @@ type Config struct {
 	Sharded  string        // shardedSubscriptionMode: "AUTO", "ON" or "OFF"; since 3.29
 	Database string        // database of a Cluster of Valkey 9, a number; since 4.0
 
+	Strings bool // the client has StringCodec instead of the default codec
+
 	// Usual gives a client of a single server Redisson's default numbers of threads and connections. Otherwise
 	// they are small, so that the client starts quickly.
 	Usual bool
@@ -40,6 +42,9 @@ func (c Config) args(client string) Args {
 	}
 	if c.Usual {
 		args["usual"] = "true"
+	}
+	if c.Strings {
+		args["strings"] = "true"
 	}
 	for name, d := range map[string]time.Duration{
 		"watchdog": c.Watchdog, "fairWait": c.FairWait, "timeout": c.Timeout,
@@ -140,6 +145,8 @@ const (
 
 	NonReentrant     Kind = "nonreentrant"     // since 4.4
 	NonReentrantFair Kind = "nonreentrantfair" // since 4.4
+
+	Group Kind = "group" // since 3.38
 )
 
 // Held is a lock for one thread, which executes its methods.
@@ -148,7 +155,8 @@ type Held struct {
 	args   Args
 }
 
-// Lock returns a lock for this thread. Only [Multi] has several names.
+// Lock returns a lock for this thread. Only [Multi] has several names. The names of a [Group] are the group and its
+// values.
 func (t *Thread) Lock(kind Kind, names ...string) Held {
 	return Held{thread: t, args: Args{"kind": string(kind), "names": List(names...)}}
 }

@@ -38,7 +38,10 @@ type kind struct {
 type release struct{ major, minor int }
 
 // The versions that brought kinds of lock.
-var withNonReentrant = release{4, 4}
+var (
+	withNonReentrant = release{4, 4}
+	withGroups       = release{3, 38}
+)
 
 // has reports whether the site has a version of Redisson, or a later one.
 func (s *site) has(r release) bool { return atLeast(s.version, r.major, r.minor) }

@@ -239,12 +239,16 @@ func holdForEver() {
 	os.Exit(1)
 }
 
-// lockInChild returns the lock of a kind, or the only permit of a semaphore.
+// lockInChild returns the lock of a kind, the only permit of a semaphore, or the values "a" and "b" of a group.
 func lockInChild(name string) func(locks *core.Client, name string) core.Lock {
-	if name == "permit" {
+	switch name {
+	case "permit":
 		return func(locks *core.Client, name string) core.Lock { return locks.Semaphore(name, 1).Lock }
+	case "group":
+		return groupOf("a", "b").lock
+	default:
+		return kindOf(name).lock
 	}
-	return kindOf(name).lock
 }
 
 // turnTime is the time for which a caller that takes turns holds the lock.

@@ -48,4 +48,8 @@ var meetings = []wire{
 	{name: "tokens, counter deleted", run: counterDeleted},
 	{name: "tokens of any kind", run: tokenOfAnyKind},
 	{name: "non-reentrant, entered twice", run: enteredTwice, since: withNonReentrant},
+	{name: "group, overlapping", run: groupsOverlap, since: withGroups},
+	{name: "group, renewed and killed", run: groupRenewed, since: withGroups},
+	{name: "group, forced", run: groupForced, since: withGroups},
+	{name: "group, StringCodec", run: groupOfStrings, since: withGroups},
 }

@@ -139,7 +139,9 @@ func MultiLockOf(locks *core.Client, key string) core.Lock {
 }
 
 // GroupLockOf returns a lock of three values of a group.
-func GroupLockOf(locks *core.Client, group string) core.Lock { return locks.GroupLock(group, "a", "b", "c") }
+func GroupLockOf(locks *core.Client, group string) core.Lock {
+	return locks.GroupLock(group, "a", "b", "c")
+}
 
 // takePlain takes the only permit of a semaphore without leases.
 func takePlain(ctx context.Context, locks *core.Client, key string) (Taken, error) {

@@ -5,6 +5,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
 import org.redisson.config.BaseConfig;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
@@ -46,6 +47,9 @@ final class Clients {
         }
         if (r.has("fairWait")) {
             Setting.of(config, "setFairLockWaitTimeout").set(r.millis("fairWait", 0));
+        }
+        if (r.has("strings")) {
+            config.setCodec(StringCodec.INSTANCE);
         }
         servers(config, r);
         return config;

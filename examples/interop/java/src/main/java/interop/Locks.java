@@ -2,6 +2,8 @@ package interop;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
+import java.util.Collection;
+import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.redisson.RedissonRedLock;
@@ -38,7 +40,7 @@ final class Locks {
 
     /**
      * Returns the lock of a request. A redlock has one name per client, or one name for all clients. All other
-     * kinds have one client, and a multi lock has several names.
+     * kinds have one client. A multi lock has several names, and a group lock a group and its values.
      */
     private RLock find(Request r) {
         String[] names = r.list("names");
@@ -60,6 +62,8 @@ final class Locks {
             case "multi" -> client.getMultiLock(Stream.of(names).map(client::getLock).toArray(RLock[]::new));
             case "nonreentrant" -> newer(client, "getNonReentrantLock", new Class<?>[] {String.class}, name);
             case "nonreentrantfair" -> newer(client, "getNonReentrantFairLock", new Class<?>[] {String.class}, name);
+            case "group" -> newer(client, "getMultiLock", new Class<?>[] {String.class, Collection.class},
+                    name, List.of(names).subList(1, names.length));
             default -> throw new IllegalArgumentException("kind " + r.text("kind"));
         };
     }
