@@ -42,7 +42,7 @@ func (s *site) wantGroup(t *testing.T, group, holder string, values map[string]s
 	}
 }
 
-// handGroupOver lets one side wait for a group whose values overlap with those of a holder of the other side. A message
+// handGroupOver lets a caller of one side wait for values of a group. A holder of the other side has one of them. A message
 // wakes the waiter.
 func (s *site) handGroupOver(t *testing.T, d direction, fields map[string]string) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -74,10 +75,7 @@ func (r *target) connect(stdin io.Reader) (redis.UniversalClient, error) {
 func (r *target) clientOf(address string) (redis.UniversalClient, error) {
 	r.tls = strings.HasPrefix(address, "rediss://")
 	if r.cluster {
-		if opts, database, err := clusterOptions(address); err == nil {
-			if database != 0 {
-				opts.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return cn.Select(ctx, database).Err() }
-			}
+		if opts, err := clusterOptions(address); err == nil {
 			return redis.NewClusterClient(opts), nil
 		}
 	} else if strings.Contains(address, "master_name=") {
@@ -91,23 +89,22 @@ func (r *target) clientOf(address string) (redis.UniversalClient, error) {
 		"with %%25 for %% and %%2F for / in a password; for a Cluster a database only with Valkey 9, for a Sentinel ?master_name=…")
 }
 
-// clusterOptions returns the options of a client of a Cluster, and the number of the database at the end of the URL,
-// which go-redis ignores.
-func clusterOptions(text string) (*redis.ClusterOptions, int, error) {
-	opts, err := redis.ParseClusterURL(text)
+// clusterOptions returns the options of a client of a Cluster. go-redis ignores the number of the database at the end of
+// the URL.
+func clusterOptions(address string) (*redis.ClusterOptions, error) {
+	opts, err := redis.ParseClusterURL(address)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	u, err := url.Parse(text)
+	u, err := url.Parse(address)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	path := strings.Trim(u.Path, "/")
-	if path == "" {
-		return opts, 0, nil
+	database, err := strconv.ParseUint(cmp.Or(strings.Trim(u.Path, "/"), "0"), 10, 31)
+	if database != 0 {
+		opts.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return cn.Select(ctx, int(database)).Err() }
 	}
-	database, err := strconv.ParseUint(path, 10, 31)
-	return opts, int(database), err
+	return opts, err
 }
 
 // clientFlags adds the flags of the Redis and of the lock clients of a service.

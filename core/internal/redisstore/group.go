@@ -2,7 +2,7 @@ package redisstore
 
 import "strings"
 
-// newGroup returns the kind of the group lock (RedissonFasterMultiLock): many values in one hash, each a lock of its own.
+// newGroup returns the kind of the group lock (RedissonFasterMultiLock): many values in one hash, each a separate lock.
 //
 //	group    hash with three fields for each value: <value>, its holder; <value>:<holder>:expire_time, the end of its
 //	         lease in ms since 1970; <value>:<holder>:lock_count, its hold count. The TTL is the longest lease

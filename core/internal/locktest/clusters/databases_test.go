@@ -32,7 +32,7 @@ func TestCluster_Databases(t *testing.T) {
 	}
 	one, two, zero := in(), in(), locktest.NewClient(t, cluster.Client(), locktest.Patient)
 
-	t.Run("names", func(t *testing.T) {
+	locktest.Parallel(t, "names", func(t *testing.T) {
 		w, err := one.Wire(t.Context())
 		locktest.Must(t, err)
 		locktest.WantSame(t, "database", w.Database, database)
@@ -50,18 +50,18 @@ func TestCluster_Databases(t *testing.T) {
 			t.Errorf("without a database: got %s, %s", w, zero.Address())
 		}
 	})
-	t.Run("preflight", func(t *testing.T) {
+	locktest.Parallel(t, "preflight", func(t *testing.T) {
 		report, err := one.Preflight(t.Context(), core.KindReentrant, core.KindFair)
 		locktest.Must(t, err)
 		locktest.WantOK(t, report.Err())
 	})
-	t.Run("exclude", func(t *testing.T) {
+	locktest.Parallel(t, "exclude", func(t *testing.T) {
 		_, hold := locktest.MustAcquire(t, t.Context(), one.Lock("k"))
 		_, _, err := two.Lock("k").Acquire(t.Context(), core.WaitTime(0))
 		locktest.WantErr(t, err, core.ErrNotAcquired)
 		_, apart := locktest.MustAcquire(t, t.Context(), zero.Lock("k"), core.WaitTime(0))
 		for _, locks := range []*core.Client{two, zero} {
-			page, err := locks.Locks(t.Context(), core.LockQuery{})
+			page, err := locks.Locks(t.Context(), core.LockQuery{Prefix: "k"})
 			locktest.Must(t, err)
 			if len(page.Locks) != 1 || page.Locks[0].Key != "k" {
 				t.Errorf("the list of %s: got %+v, want one lock", locks.Address(), page.Locks)
@@ -73,18 +73,18 @@ func TestCluster_Databases(t *testing.T) {
 		locktest.MustRelease(t, apart)
 	})
 	// The page "Migrating" warns of this: a message does not have a database.
-	t.Run("messages reach all databases", func(t *testing.T) {
-		sub := cluster.Client().SSubscribe(t.Context(), locktest.ChannelOf("k"))
+	locktest.Parallel(t, "messages reach all databases", func(t *testing.T) {
+		sub := cluster.Client().SSubscribe(t.Context(), locktest.ChannelOf("m"))
 		defer sub.Close()
 		_, err := sub.Receive(t.Context())
 		locktest.Must(t, err)
-		_, hold := locktest.MustAcquire(t, t.Context(), one.Lock("k"))
+		_, hold := locktest.MustAcquire(t, t.Context(), one.Lock("m"))
 		locktest.MustRelease(t, hold)
 		m, err := sub.ReceiveMessage(t.Context())
 		locktest.Must(t, err)
 		locktest.WantSame(t, "message", m.Payload, "0")
 	})
-	t.Run("a slot moves", func(t *testing.T) {
+	locktest.Parallel(t, "a slot moves", func(t *testing.T) {
 		ctx, hold := locktest.MustAcquire(t, t.Context(), one.Lock("moved"))
 		waiting := locktest.GoAcquire(t.Context(), two.Lock("moved"))
 		move := cluster.BeginMove("moved")

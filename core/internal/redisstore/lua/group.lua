@@ -1,4 +1,4 @@
--- Comes before the scripts of a group lock (RedissonFasterMultiLock): many values in one hash, each a lock of its own.
+-- Comes before the scripts of a group lock (RedissonFasterMultiLock): many values in one hash, each a separate lock.
 -- A value has three fields: <value> is the holder, <value>:<holder>:expire_time the end of its lease in ms since 1970,
 -- <value>:<holder>:lock_count its hold count. The TTL of the hash is the longest lease. A script gets a value and a
 -- holder as one argument, "<value>:<holder>"; a value contains no colon.
