@@ -81,7 +81,7 @@ func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
 // time can have one; [Client.FencedLock] always does. It costs no round trip, but a second key in the script
 // that takes the lock: the counter that FencedLock also uses. If another program set that counter to 2^53 or
 // more, nothing is acquired and the error is [ErrUnavailable]. No counter orders the holders of a
-// [Client.MultiLock] with several names, of a [Redlock], or of a lock that several hold at a time
+// [Client.MultiLock] with several names, of a [Client.GroupLock], of a [Redlock], or of a lock that several hold at a time
 // ([Client.ReadLock], [Client.Semaphore]): for these the option is [ErrInvalid].
 //
 // Callers of one client do not pass on a lock with a token in memory: a script hands it off and draws the next token.

@@ -25,15 +25,15 @@ const (
 // Acquisition describes one call of Acquire or Do to the observers. It is passed by value; observers may keep
 // it.
 type Acquisition struct {
-	Key   string // Redis key, prefix included; for a MultiLock the first one
-	Keys  int    // number of keys, 1 except for a MultiLock
+	Key   string // Redis key, prefix included; for a MultiLock the first one; for a [Client.GroupLock] see there
+	Keys  int    // number of keys, 1 except for a MultiLock and a GroupLock
 	Kind  Kind
 	Label string // the name given by [Label], or empty
 	Start time.Time
 
 	ClientID string // see [Client.ID]; for a Redlock the id of the first client
 
-	all *[]string // the keys of a MultiLock; a pointer keeps the struct comparable
+	all *[]string // the keys of a MultiLock or a GroupLock; a pointer keeps the struct comparable
 }
 
 // AllKeys returns every key, in the order that a MultiLock uses.

@@ -16,7 +16,7 @@ const linger = 5 * time.Second
 //	asked ─ Redis confirms ─▶ confirmed ─ the connection is lost, or the server drops it ─▶ asked
 //	either ─ the connection is closed, or no waiter used it for a while ─▶ dead
 //
-// Only become changes the state.
+// A subscription of a channel whose messages arrive already begins as confirmed. Only become changes the state.
 type Subscription struct {
 	about   Topic
 	channel string

@@ -300,13 +300,13 @@ func (r *renewedKeys) each(t *testing.T, list []*movingLock, now stage) {
 	before := make(map[*movingLock]int)
 	for _, m := range list {
 		if m.has.Hold != nil && !m.given.Load() && (now != halved || !m.RenewsSeveral) {
-			before[m] = r.count(m.key)
+			before[m] = r.count(m.has.Hold.Key())
 		}
 	}
 	for m, n := range before {
-		locktest.Eventually(t, fmt.Sprintf("%s: a renewal while %s", m, now), func() bool { return r.count(m.key) > n || m.has.Ctx.Err() != nil })
+		locktest.Eventually(t, fmt.Sprintf("%s: a renewal while %s", m, now), func() bool { return r.count(m.has.Hold.Key()) > n || m.has.Ctx.Err() != nil })
 		if m.has.Ctx.Err() != nil {
-			t.Errorf("%s: lost while %s: %v; a renewal: %v", m, now, context.Cause(m.has.Ctx), r.failure(m.key))
+			t.Errorf("%s: lost while %s: %v; a renewal: %v", m, now, context.Cause(m.has.Ctx), r.failure(m.has.Hold.Key()))
 		}
 	}
 }
