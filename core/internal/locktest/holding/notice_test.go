@@ -82,6 +82,9 @@ func TestLossNotice_EachKind(t *testing.T) {
 				continue
 			}
 			for way, takeAway := range ways {
+				if kind.Name == "group" && (way == "forced" || way == "evicted") {
+					continue // one call does not take several values of a group away
+				}
 				for i, opts := range [][]core.AcquireOption{nil, {core.LeaseTime(time.Hour)}} {
 					l := &taken{Kind: kind, name: fmt.Sprintf("%s %s %d", kind.Name, way, i), key: fmt.Sprintf("%s-%s-%d", kind.Name, way, i)}
 					l.ctx, l.hold = locktest.MustAcquire(t, t.Context(), kind.On(locks, l.key), opts...)
