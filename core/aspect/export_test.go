@@ -31,3 +31,6 @@ func (p *Point) Oddities() []*ruleset.Problem { return p.oddities() }
 
 // Err exports err.
 func (r *Report) Err() error { return r.err() }
+
+// Len returns the number of names that the table of g contains.
+func (g *MessageGuard[M]) Len() int { return g.table.Len() }

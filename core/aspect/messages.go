@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -129,8 +130,8 @@ func (g *MessageGuard[M]) Check() error {
 	return g.aspect.Conclude(g.registry.Check(slices.Collect(maps.Keys(g.messages.Payloads))...))
 }
 
-// Run runs a handler under the rules of a name. A name that is not in Payloads has only the rules of wildcards. If the rules
-// of the name do not compile, Run refuses the message; the Rule of the outcome is then a rule without fields, and its name is
+// Run runs a handler under the rules of a name. A name that is not in Payloads has only the rules of wildcards, and its
+// endpoint is the wildcard, because a sender may choose the name. If the rules of the name do not compile, Run refuses the message; the Rule of the outcome is then a rule without fields, and its name is
 // the label of the endpoint.
 func (g *MessageGuard[M]) Run(ctx context.Context, name string, m M, handler func(ctx context.Context, m M) error) Outcome {
 	o := g.run(ctx, name, m, handler)
@@ -141,7 +142,7 @@ func (g *MessageGuard[M]) Run(ctx context.Context, name string, m M, handler fun
 }
 
 func (g *MessageGuard[M]) run(ctx context.Context, name string, m M, handler func(ctx context.Context, m M) error) Outcome {
-	switch e := g.table.At(name); {
+	switch e := g.entryOf(name); {
 	case e == nil:
 		return Outcome{Verdict: VerdictRan, Err: handler(ctx, m)}
 	case e.Err != nil:
@@ -150,6 +151,30 @@ func (g *MessageGuard[M]) run(ctx context.Context, name string, m M, handler fun
 		return e.Point.Run(ctx, &messageCall[M]{
 			message: m, handler: handler, fallbacks: g.messages.Fallbacks, variables: e.Extra, values: make([]any, len(e.Extra)),
 		})
+	}
+}
+
+// entryOf returns the rules of a name, or nil if it has none.
+func (g *MessageGuard[M]) entryOf(name string) *Entry[[]MessageVariable[M]] {
+	if _, listed := g.messages.Payloads[name]; listed {
+		return g.table.At(name)
+	}
+	return g.matchWildcards(name)
+}
+
+// matchWildcards returns the rules of a name that is not in Payloads. The table knows them under the name in the rule, because
+// it must not keep every name that a sender chooses.
+func (g *MessageGuard[M]) matchWildcards(name string) *Entry[[]MessageVariable[M]] {
+	for {
+		set := g.table.Set()
+		rules := set.Match(g.endpoint(name))
+		if rules == nil {
+			return nil
+		}
+		e := g.table.At(strings.TrimPrefix(rules[0].Endpoint.Path, g.messages.Prefix))
+		if g.table.Set() == set { // otherwise the entry may belong to a set that a reload put into force
+			return e
+		}
 	}
 }
 

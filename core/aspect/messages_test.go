@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -116,6 +117,34 @@ func TestMessageGuard_UnlistedName(t *testing.T) {
 				})
 				want(t, "ran", ran, true)
 				want(t, "result", o.Result(), errHandler)
+			})
+		})
+	}
+}
+
+// A sender may choose any name. The guard does not keep names that are not in Payloads.
+func TestMessageGuard_ForgetsUnlistedNames(t *testing.T) {
+	t.Parallel()
+	for path, locked := range map[string]bool{"letter/*": true, "letter/pay": false, "*": true} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rule := payLetter("order:42")
+				rule.Endpoint = ruleset.Func(path)
+				g, held := mustGuard(t, mustAspect(t, newBench(t).locks), rule), 0
+				for i := range 20 {
+					o := g.Run(t.Context(), fmt.Sprintf("cancel:%d", i), &letter{}, func(ctx context.Context, _ *letter) error {
+						if aspect.HoldFrom(ctx) != nil {
+							held++
+						}
+						return nil
+					})
+					want(t, "result", o.Result(), nil)
+				}
+				want(t, "all held", held == 20, locked)
+				if n := g.Len(); n > 1 {
+					t.Errorf("the table contains %d names", n)
+				}
 			})
 		})
 	}
