@@ -62,7 +62,7 @@ func New(a *aspect.Aspect, rules ruleset.Provider, fallbacks Fallbacks, jobs ...
 	}
 	var err error
 	g.guard, err = aspect.NewMessageGuard(a, rules, aspect.Messages[*rivertype.JobRow]{
-		Prefix: "job/", Noun: "kind of job", Payloads: payloads, Variables: variables, Fallbacks: fallbacks,
+		Prefix: "job/", Noun: "kind of job", Payloads: payloads, Variables: g.variables, Fallbacks: fallbacks,
 	})
 	if err != nil {
 		return nil, err
@@ -72,17 +72,19 @@ func New(a *aspect.Aspect, rules ruleset.Provider, fallbacks Fallbacks, jobs ...
 
 // Work implements [rivertype.WorkerMiddleware]. The context of the worker carries the lock and ends when the lock is lost.
 func (g *Guard) Work(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) error {
-	kind := cmp.Or(g.kinds[job.Kind], job.Kind)
-	o := g.guard.Run(ctx, kind, job, func(ctx context.Context, _ *rivertype.JobRow) error { return work(ctx) })
+	o := g.guard.Run(ctx, g.kindOf(job), job, func(ctx context.Context, _ *rivertype.JobRow) error { return work(ctx) })
 	if o.Postponed() {
 		return errors.Join(o.Refusal(), river.JobSnooze(o.RetryAfter))
 	}
 	return o.Result()
 }
 
-func variables(args reflect.Type) []aspect.MessageVariable[*rivertype.JobRow] {
+// kindOf returns the kind of a job, also if the job has an alias of it. So a job has the same key under both names.
+func (g *Guard) kindOf(job *rivertype.JobRow) string { return cmp.Or(g.kinds[job.Kind], job.Kind) }
+
+func (g *Guard) variables(args reflect.Type) []aspect.MessageVariable[*rivertype.JobRow] {
 	return []aspect.MessageVariable[*rivertype.JobRow]{
-		aspect.TextVariable("kind", func(j *rivertype.JobRow) string { return j.Kind }),
+		aspect.TextVariable("kind", g.kindOf),
 		aspect.TextVariable("id", func(j *rivertype.JobRow) string { return strconv.FormatInt(j.ID, 10) }),
 		aspect.TextVariable("queue", func(j *rivertype.JobRow) string { return j.Queue }),
 		aspect.JSONVariable("metadata", nil, func(j *rivertype.JobRow) []byte { return j.Metadata }),

@@ -83,6 +83,39 @@ func idOf(job *rivertype.JobRow) string {
 	return args.ID
 }
 
+// A job has the same key under its former name, also if the key contains the kind. Otherwise both jobs would run at a time.
+func TestGuard_KindOfAnAlias(t *testing.T) {
+	t.Parallel()
+	locks, err := core.New(redistest.New(t).Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locks.Close(t.Context()) }()
+	locking, err := aspect.New(locks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.Func("job/charge"), Key: "#{kind}:#{args.id}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := riverlock.New(locking, set, nil, charge{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{charge{}.Kind(), old{}.Kind()} {
+		job := &rivertype.JobRow{Kind: kind, EncodedArgs: []byte(`{"id": "42"}`)}
+		if err := guard.Work(t.Context(), job, func(ctx context.Context) error {
+			if key := aspect.HoldFrom(ctx).Key(); key != "charge:42" {
+				t.Errorf("%s: the key is %s", kind, key)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 const noWait = `rules:
   - func: job/charge
     key: "order:#{args.id}"
