@@ -23,8 +23,9 @@ type database struct {
 
 	mu sync.Mutex
 	state
-	unfound bool     // counts changed rows, not found ones, like MySQL without clientFoundRows
-	said    []string // statements
+	unfound bool                   // counts changed rows, not found ones, like MySQL without clientFoundRows
+	said    []string               // statements
+	during  func(statement string) // called for each statement, if it is not nil
 }
 
 // state is the content of a database.
@@ -112,6 +113,9 @@ func (c *conn) say(statement string, do func()) {
 	defer c.mu.Unlock()
 	c.said = append(c.said, statement)
 	do()
+	if c.during != nil {
+		c.during(statement)
+	}
 }
 
 // errUnknown is the error of a statement that the driver does not know.

@@ -10,6 +10,9 @@
 // Every later grant of a lock has a larger token, and a re-entry has the token of the first acquisition. A smaller token
 // is refused. An equal token passes, so the same holder may write again, and a write that is sent twice does no harm.
 //
+// All writers of a row or a key must hold the same lock. The tokens of two locks cannot be compared: a holder of one lock
+// would get [ErrStale] because a holder of the other lock has written, although neither lock is lost.
+//
 // Claim first, then read, then write. If a holder reads before the store knows its token, an earlier holder may still
 // change the value between the read and the write. [Table.Do] claims before it calls its function. In Redis a read by
 // Command claims, too: Command(ctx, rdb, token, "GET", key).
@@ -23,8 +26,8 @@ import (
 )
 
 var (
-	// ErrStale means that a holder with a larger token has already written. Nothing was written. The hold with the
-	// smaller token is lost: stop, and do not try again with the same token.
+	// ErrStale means that a holder with a larger token has already written. Nothing was written. If all writers use the
+	// same lock, the hold with the smaller token is lost: stop, and do not try again with the same token.
 	ErrStale = errors.New("fence: a later holder has written")
 
 	// ErrNoToken means that the token is 0. Nothing was written. Either the lock was acquired without core.WithToken and

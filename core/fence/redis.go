@@ -32,21 +32,23 @@ const staleCode = "STALETOKEN"
 //	err := fence.Command(ctx, rdb, hold.Token(), "HSET", "balance:42", "euros", 70).Err()
 //
 // Command costs one round trip. rdb is any client of go-redis, but not a pipeline. The key must not be the name of a lock.
-// Redis keeps the largest token under a second key, {key}:interlock_fence. That key never expires, and it is lost together
-// with the data that it protects. Nothing fences a write without Command, or a write of another key: use one hash for data
-// that belongs together.
+// Redis keeps the largest token under a second key: {balance:42}:interlock_fence for balance:42, and
+// balance:{42}::interlock_fence for balance:{42}. The second key never expires, and it is lost together with the data that it
+// protects. Command refuses a key with a closing brace but no hash tag, because no second key would be in its slot of a
+// Cluster. Nothing fences a write without Command, or a write of another key: use one hash for data that belongs together.
 //
 // After a network error go-redis may send a command again, with the same token. For INCRBY and other commands that must not
 // run twice, set redis.Options.MaxRetries to -1.
 //
 // A Redis user with restricted rights needs +evalsha, +eval, +get, +set, the command, and both keys.
 func Command(ctx context.Context, rdb redis.Scripter, token int64, command, key string, args ...any) *redis.Cmd {
-	if err := checkCommand(rdb, token); err != nil {
+	second, err := tokenKey(key)
+	if err := errors.Join(checkCommand(rdb, token), err); err != nil {
 		refused := redis.NewCmd(ctx)
 		refused.SetErr(err)
 		return refused
 	}
-	cmd := script.Run(ctx, rdb, []string{key, tokenKey(key)}, append([]any{token, command}, args...)...)
+	cmd := script.Run(ctx, rdb, []string{key, second}, append([]any{token, command}, args...)...)
 	if err := cmd.Err(); redis.HasErrorPrefix(err, staleCode) {
 		cmd.SetErr(fmt.Errorf("%w: %w", ErrStale, err))
 	}
@@ -60,10 +62,17 @@ func checkCommand(rdb redis.Scripter, token int64) error {
 	return checkToken(token)
 }
 
-// tokenKey returns the key of the largest token. It is in the slot of key. A key without a brace becomes its hash tag.
-func tokenKey(key string) string {
-	if strings.Contains(key, "{") {
-		return key + ":interlock_fence"
+// tokenKey returns the key of the largest token. It is in the slot of key, and no other key has the same token key. If key
+// has no hash tag, its slot is the slot of the whole key, so the whole key becomes the hash tag.
+func tokenKey(key string) (string, error) {
+	_, rest, _ := strings.Cut(key, "{")
+	tag, _, closed := strings.Cut(rest, "}")
+	switch {
+	case closed && tag != "":
+		return key + "::interlock_fence", nil
+	case strings.Contains(key, "}"):
+		return "", fmt.Errorf("fence: key %q has a closing brace but no hash tag: write one hash tag, such as balance:{42}, or no braces", key)
+	default:
+		return "{" + key + "}:interlock_fence", nil
 	}
-	return "{" + key + "}:interlock_fence"
 }

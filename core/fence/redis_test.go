@@ -29,6 +29,7 @@ func TestCommand(t *testing.T) {
 			{6, []any{"SET", "k", "c"}, nil, fence.ErrStale},
 			{6, []any{"GET", "k"}, nil, fence.ErrStale},
 			{6, []any{"SET", "other", "c"}, "OK", nil}, // each key has its own token
+			{6, []any{"SET", "{k}", "c"}, "OK", nil},
 			{8, []any{"GET", "missing"}, nil, redis.Nil},
 			{7, []any{"GET", "k"}, "ab", nil},
 			{largest, []any{"DEL", "k"}, int64(1), nil},
@@ -51,10 +52,12 @@ func TestCommand_Errors(t *testing.T) {
 		canceled, cancel := context.WithCancel(ctx)
 		cancel()
 		for words, err := range map[string]error{
-			"6 is smaller than 7": fence.Command(ctx, b.Client, 6, "SET", "k", "w").Err(),
-			"WRONGTYPE":           fence.Command(ctx, b.Client, 7, "HSET", "k", "f", "w").Err(),
-			"pipeline":            fence.Command(ctx, b.Pipeline(), 7, "SET", "k", "w").Err(),
-			"canceled":            fence.Command(canceled, b.Client, 7, "SET", "k", "w").Err(), // a hold that is lost
+			"6 is smaller than 7":  fence.Command(ctx, b.Client, 6, "SET", "k", "w").Err(),
+			"WRONGTYPE":            fence.Command(ctx, b.Client, 7, "HSET", "k", "f", "w").Err(),
+			"pipeline":             fence.Command(ctx, b.Pipeline(), 7, "SET", "k", "w").Err(),
+			`"a}b" has a closing`:  fence.Command(ctx, b.Client, 7, "SET", "a}b", "w").Err(),
+			`"a{}b" has a closing`: fence.Command(ctx, b.Client, 7, "SET", "a{}b", "w").Err(),
+			"canceled":             fence.Command(canceled, b.Client, 7, "SET", "k", "w").Err(), // a hold that is lost
 		} {
 			if err == nil || !strings.Contains(err.Error(), words) || errors.Is(err, fence.ErrStale) != strings.Contains(words, "smaller") {
 				t.Errorf("got %v, want an error with %q", err, words)
@@ -79,7 +82,7 @@ func TestCommand_Rights(t *testing.T) {
 func TestCommand_Cluster(t *testing.T) {
 	t.Parallel()
 	c := locktest.NewCluster(t)
-	for _, key := range []string{"balance:42", "{a}:b", "a{b}c"} {
+	for _, key := range []string{"balance:42", "{a}:b", "a{b}c", "a{b", "{", "a{{b}c", "a}{b}"} {
 		locktest.WantOK(t, fence.Command(t.Context(), c.Redis, 7, "SET", key, "v").Err())
 		if err := fence.Command(t.Context(), c.Redis, 6, "SET", key, "w").Err(); !errors.Is(err, fence.ErrStale) {
 			t.Errorf("%s: %v", key, err)

@@ -37,11 +37,19 @@ type Table struct {
 // Do runs fn in a transaction that first claims the row with this key: see [Table.Claim]. It commits the transaction if fn
 // returns nil. If fn returns an error or panics, or if ctx ends before the commit, the transaction is rolled back. So pass
 // the context of the hold, which ends when the lock is lost. Do returns the error of Claim, of fn or of the database. If
-// ctx ended before the commit, the error matches the cause of ctx, such as core.ErrLost.
+// ctx has ended by then, the error also matches the cause of ctx, such as core.ErrLost.
 func (t *Table) Do(ctx context.Context, db *sql.DB, key any, token int64, fn func(tx *sql.Tx) error) error {
 	if err := checkToken(token); err != nil {
 		return err
 	}
+	err := t.do(ctx, db, key, token, fn)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err) // err may only say that the transaction has ended
+	}
+	return err
+}
+
+func (t *Table) do(ctx context.Context, db *sql.DB, key any, token int64, fn func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("fence: %w", err)
@@ -54,9 +62,6 @@ func (t *Table) Do(ctx context.Context, db *sql.DB, key any, token int64, fn fun
 		return err
 	}
 	if err := tx.Commit(); err != nil {
-		if cause := context.Cause(ctx); cause != nil { // err may only say that the transaction has ended
-			return fmt.Errorf("fence: %w: %w", cause, err)
-		}
 		return fmt.Errorf("fence: %w", err)
 	}
 	return nil
@@ -65,10 +70,9 @@ func (t *Table) Do(ctx context.Context, db *sql.DB, key any, token int64, fn fun
 // Claim writes the token to the row with this key. If the row has a larger token, the error is [ErrStale]. Roll the
 // transaction back after any error.
 //
-// Call Claim before the transaction reads. From then on the database keeps the row locked until the transaction ends: a
-// later holder waits, and an earlier one is refused. So everything that the transaction then reads and writes is fenced, in
-// all tables. At isolation levels above READ COMMITTED the database may also report a conflict with another transaction:
-// begin the transaction again.
+// Call Claim before the transaction reads; the package comment has the reason. The database keeps the row locked until the
+// transaction ends, so everything that the transaction reads and writes after Claim is fenced, in all tables. At isolation
+// levels above READ COMMITTED the database may also report a conflict with another transaction: begin the transaction again.
 func (t *Table) Claim(ctx context.Context, tx *sql.Tx, key any, token int64) error {
 	if err := checkToken(token); err != nil {
 		return err

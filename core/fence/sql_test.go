@@ -74,6 +74,34 @@ func TestTable_Do_RollsBack(t *testing.T) {
 	}
 }
 
+// The error says that the lock was lost, whenever that happened. database/sql only returns context.Canceled.
+func TestTable_Do_Lost(t *testing.T) {
+	t.Parallel()
+	for _, during := range []string{"", "BEGIN", "UPDATE", "SELECT", "INSERT", "NOTE"} {
+		locktest.Parallel(t, "during "+during, func(t *testing.T) {
+			d := newDatabase(t)
+			ctx, end := context.WithCancelCause(t.Context())
+			defer end(nil)
+			if during == "" {
+				end(core.ErrLost)
+			}
+			d.during = func(statement string) {
+				if strings.HasPrefix(statement, during) {
+					end(core.ErrLost)
+				}
+			}
+			err := d.fences.Do(ctx, d.DB, "a", 5, func(tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, "NOTE", 5)
+				return err
+			})
+			locktest.Must(t, d.DB.Close()) // waits for a rollback that the end of ctx has started
+			if !errors.Is(err, core.ErrLost) || d.now() != (state{}) {
+				t.Errorf("%v, %+v", err, d.now())
+			}
+		})
+	}
+}
+
 func TestTable_Claim_Refused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

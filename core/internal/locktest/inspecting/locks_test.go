@@ -74,7 +74,7 @@ func TestLocks_OfEveryKind(t *testing.T) {
 		want["shop:free"], want["shop:free{1}"] = core.KindFair, core.KindFair
 		locktest.Must(t, b.HSet(ctx, "shop:order", "name", "Ada").Err())
 		locktest.Must(t, b.Set(ctx, "shop:text", "Ada", 0).Err())
-		locktest.Must(t, b.Set(ctx, "shop:text{1}:interlock_fence", 5, 0).Err()) // of package fence
+		locktest.Must(t, b.Set(ctx, "shop:text{1}::interlock_fence", 5, 0).Err()) // of package fence
 		locktest.Must(t, b.HSet(ctx, "other:lock", locktest.Stranger, 1).Err())
 		locktest.Must(t, b.HSet(ctx, "my:shop:lock", locktest.Stranger, 1).Err())
 		_, err := locks.PlainSemaphore("count").TrySetPermits(t.Context(), 5)
