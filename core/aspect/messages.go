@@ -131,17 +131,9 @@ func (g *MessageGuard[M]) Check() error {
 }
 
 // Run runs a handler under the rules of a name. A name that is not in Payloads has only the rules of wildcards, and its
-// endpoint is the wildcard, because a sender may choose the name. If the rules of the name do not compile, Run refuses the message; the Rule of the outcome is then a rule without fields, and its name is
-// the label of the endpoint.
+// endpoint is the wildcard, because a sender may choose the name. If the rules of the name do not compile, Run refuses the
+// message; the Rule of the outcome is then a rule without fields, and its name is the label of the endpoint.
 func (g *MessageGuard[M]) Run(ctx context.Context, name string, m M, handler func(ctx context.Context, m M) error) Outcome {
-	o := g.run(ctx, name, m, handler)
-	if captured, ok := ctx.Value(capturedKey{}).(*Outcome); ok {
-		*captured = o
-	}
-	return o
-}
-
-func (g *MessageGuard[M]) run(ctx context.Context, name string, m M, handler func(ctx context.Context, m M) error) Outcome {
 	switch e := g.entryOf(name); {
 	case e == nil:
 		return Outcome{Verdict: VerdictRan, Err: handler(ctx, m)}
@@ -149,7 +141,7 @@ func (g *MessageGuard[M]) run(ctx context.Context, name string, m M, handler fun
 		return broken(e.Endpoint, e.Err)
 	default:
 		return e.Point.Run(ctx, &messageCall[M]{
-			message: m, handler: handler, fallbacks: g.messages.Fallbacks, variables: e.Extra, values: make([]any, len(e.Extra)),
+			message: m, handler: handler, fallbacks: g.messages.Fallbacks, variables: e.Extra, values: make([]messageValue, len(e.Extra)),
 		})
 	}
 }
@@ -186,14 +178,6 @@ func broken(e ruleset.Endpoint, reason error) Outcome {
 	}
 }
 
-type capturedKey struct{}
-
-// CaptureOutcome returns a context for [MessageGuard.Run], which stores its outcome in o. It is for code around an adapter that
-// logs why a message was skipped, because a message has no answer that could show it.
-func CaptureOutcome(ctx context.Context, o *Outcome) context.Context {
-	return context.WithValue(ctx, capturedKey{}, o)
-}
-
 type holdKey struct{}
 
 // HoldFrom returns the hold of the handler of ctx, nil if the handler runs without a lock or not in a [MessageGuard]. The
@@ -209,7 +193,14 @@ type messageCall[M any] struct {
 	handler   func(ctx context.Context, m M) error
 	fallbacks map[string]func(ctx context.Context, m M) error
 	variables []MessageVariable[M]
-	values    []any // by slot; nil while not computed
+	values    []messageValue // by slot
+}
+
+// messageValue is the value of a variable for one message.
+type messageValue struct {
+	computed bool
+	value    any
+	err      error
 }
 
 func (c *messageCall[M]) Env(context.Context) keyexpr.Env { return c }
@@ -223,11 +214,13 @@ func (c *messageCall[M]) Fallback(ctx context.Context, name string) error {
 }
 
 // Value computes the value of a variable once.
-func (c *messageCall[M]) Value(slot int) (value any, err error) {
-	if c.values[slot] == nil {
-		c.values[slot], err = c.variables[slot].Value(c.message)
+func (c *messageCall[M]) Value(slot int) (any, error) {
+	v := &c.values[slot]
+	if !v.computed {
+		v.computed = true
+		v.value, v.err = c.variables[slot].Value(c.message)
 	}
-	return c.values[slot], err
+	return v.value, v.err
 }
 
 func (c *messageCall[M]) Items(slot int, name string) ([]string, error) {

@@ -154,11 +154,15 @@ func TestMessageGuard_ComputesOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		byState, byOrder := payLetter("state:#{state}"), payLetter("order:#{body.id}")
-		byState.Name, byState.When, byOrder.Name = "state", `body.id == "42"`, "order"
-		l := &letter{body: []byte(`{"id": "42"}`)}
-		o := mustGuard(t, mustAspect(t, newBench(t).locks), byState, byOrder).Run(t.Context(), "pay", l, func(context.Context, *letter) error { return nil })
-		want(t, "verdict", o.Verdict, aspect.VerdictRan)
-		want(t, "decoded", l.decoded, 1)
+		byState.Name, byState.When, byOrder.Name = "state", `(body.id ?? "42") == "42"`, "order"
+		byState.OnKey = failpolicy.Proceed
+		g := mustGuard(t, mustAspect(t, newBench(t).locks), byState, byOrder)
+		for _, body := range []string{`{"id": "42"}`, "", "null", `{"id"`} {
+			l := &letter{body: []byte(body)}
+			o := g.Run(t.Context(), "pay", l, func(context.Context, *letter) error { return nil })
+			want(t, body+": ran", o.Verdict == aspect.VerdictRan, strings.HasSuffix(body, "}"))
+			want(t, body+": decoded", l.decoded, 1)
+		}
 	})
 }
 
@@ -210,26 +214,46 @@ func TestMessageGuard_MisspeltName(t *testing.T) {
 	}
 }
 
-func TestCaptureOutcome(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		b.redis.Take("order:42", time.Hour)
-		rule := payLetter("order:42")
-		rule.OnBusy = failpolicy.Skip
-		var got aspect.Outcome
-		mustGuard(t, mustAspect(t, b.locks), rule).Run(aspect.CaptureOutcome(t.Context(), &got), "pay", &letter{}, func(context.Context, *letter) error { return nil })
-		want(t, "verdict", got.Verdict, aspect.VerdictAnswered)
-		want(t, "cause", got.Cause, failpolicy.Busy)
-	})
-}
-
+// A message is postponed if its handler did not run, for a reason that passes by itself.
 func TestOutcome_Postponed(t *testing.T) {
 	t.Parallel()
-	for _, verdict := range []aspect.Verdict{aspect.VerdictRan, aspect.VerdictAnswered, aspect.VerdictFallback, aspect.VerdictRefused, aspect.VerdictLost} {
-		for _, hint := range []time.Duration{0, time.Second} {
-			o := aspect.Outcome{Verdict: verdict, RetryAfter: hint}
-			want(t, string(verdict)+" "+hint.String(), o.Postponed(), verdict == aspect.VerdictRefused && hint > 0)
-		}
+	taken := func(b *bench) { b.redis.Take("order:42", time.Hour) }
+	for name, test := range map[string]struct {
+		rule    ruleset.Rule
+		prepare func(b *bench)
+		handler func(ctx context.Context) error
+		want    bool
+	}{
+		"taken":            {prepare: taken, want: true},
+		"no answer":        {prepare: func(b *bench) { b.redis.Down() }, want: true},
+		"skipped":          {rule: ruleset.Rule{OnBusy: failpolicy.Skip}, prepare: taken},
+		"without the lock": {rule: ruleset.Rule{OnBusy: failpolicy.Proceed}, prepare: taken},
+		"inner refusal":    {handler: func(context.Context) error { return &aspect.RefusedError{RetryAfter: time.Second} }},
+		"lost": {rule: ruleset.Rule{LeaseTime: time.Second}, handler: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				if test.prepare != nil {
+					test.prepare(b)
+				}
+				rule := payLetter("order:42")
+				rule.OnBusy, rule.LeaseTime = test.rule.OnBusy, test.rule.LeaseTime
+				o := mustGuard(t, mustAspect(t, b.locks), rule).Run(t.Context(), "pay", &letter{}, func(ctx context.Context, _ *letter) error {
+					if test.want || test.handler == nil && rule.OnBusy != failpolicy.Proceed {
+						t.Error("the handler ran")
+					}
+					if test.handler == nil {
+						return nil
+					}
+					return test.handler(ctx)
+				})
+				want(t, "postponed", o.Postponed(), test.want)
+			})
+		})
 	}
 }

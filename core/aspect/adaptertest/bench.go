@@ -249,7 +249,7 @@ type warnings struct {
 func (w *warnings) observer() *core.Observer {
 	return &core.Observer{
 		Backend: func(context.Context, core.BackendChange) {}, // the tests do not log outages and reloads
-		Rules:   &aspect.Observer{Warning: w.observeWarning, Reload: func(ruleset.Reload) {}},
+		Rules:   &aspect.Observer{Warning: w.observeWarning, Reload: func(ruleset.Reload) {}, Decision: recordLock},
 	}
 }
 

@@ -48,10 +48,23 @@ func ServeMessages(p *Program, e ruleset.Endpoint, start func(MessageProgram) (c
 	}, nil
 }
 
-// reply is what a handler would answer.
-type reply struct{ text, token string }
+// reply is the answer that a client would get.
+type reply struct{ text, token, lock string }
 
 type replyKey struct{}
+
+// recordLock stores the lock status in the reply of a message.
+func recordLock(ctx context.Context, d aspect.Decision) {
+	r, ok := ctx.Value(replyKey{}).(*reply)
+	answer, answers := d.Strategy.Reply()
+	switch {
+	case !ok || d.DryRun:
+	case d.Verdict == aspect.VerdictAnswered && answers:
+		r.lock = answer.Mark
+	case d.Verdict == aspect.VerdictRan && d.Unlocked == aspect.UnlockedProceed:
+		r.lock = "unlocked"
+	}
+}
 
 // replying returns a handler that stores its answer in the reply of its context.
 func replying(do func(ctx context.Context, id string) (string, error)) func(context.Context, string) error {
@@ -75,18 +88,11 @@ func answerOf(ctx context.Context, c Call, deliver func(context.Context, Call) e
 		}
 	}()
 	var got reply
-	var o aspect.Outcome
-	err := deliver(aspect.CaptureOutcome(context.WithValue(ctx, replyKey{}, &got), &o), c)
+	err := deliver(context.WithValue(ctx, replyKey{}, &got), c)
 	if err != nil && ctx.Err() != nil { // a handler may still be running
 		return Answer{All: err.Error()}
 	}
-	a = Answer{OK: err == nil, Text: got.text, Token: got.token, All: fmt.Sprint(got.text, err)}
-	switch {
-	case o.Verdict == aspect.VerdictAnswered:
-		a.Lock = o.Reply.Mark
-	case o.Unlocked == aspect.UnlockedProceed:
-		a.Lock = "unlocked"
-	}
+	a = Answer{OK: err == nil, Text: got.text, Token: got.token, Lock: got.lock, All: fmt.Sprint(got.text, err)}
 	if refused, ok := errors.AsType[*aspect.RefusedError](err); ok {
 		a.Code, a.Cause, a.Retry = refused.Status.HTTP, refused.Cause.Reason(), refused.RetryAfter
 	}
