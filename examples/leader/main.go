@@ -3,7 +3,7 @@
 //
 //	go -C examples run ./leader
 //
-// The pattern is in leader.go. It needs only a lock: every instance waits for the same lock, and leads while it holds it. The
+// The pattern is in package campaign, a file to copy. It needs only a lock: every instance waits for the same lock, and leads while it holds it. The
 // program starts three instances in one process, each with separate clients. In production each instance is a process. Then
 // the program shuts down the leader until no instance is left. It prints who leads, and how long each change took.
 //
@@ -15,7 +15,7 @@
 //     old fencing token, and the store refuses them (package core/fence).
 //   - A leader that hangs keeps the lock, because the watchdog renews it. core.MaxHold limits a term.
 //
-// The tests show the changes of the leader and a late write.
+// The tests of package campaign show the changes of the leader and a late write.
 package main
 
 import (
@@ -30,6 +30,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/fence"
 	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/examples/leader/campaign"
 )
 
 const (
@@ -76,7 +77,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		id, err := leaderOf(ctx, leader.locks.Lock(lockName))
+		id, err := campaign.Leader(ctx, leader.locks.Lock(lockName))
 		if err != nil {
 			return err
 		}
@@ -124,7 +125,7 @@ func start(ctx context.Context, server *redistest.Server, number int, begun chan
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- campaign(running, locks.Lock(lockName), refresh, func(err error) { fmt.Fprintf(os.Stderr, "instance %d: %v\n", number, err) })
+		ended <- campaign.Run(running, locks.Lock(lockName), refresh, func(err error) { fmt.Fprintf(os.Stderr, "instance %d: %v\n", number, err) })
 	}()
 	in.shutDown = sync.OnceValue(func() error {
 		stop()

@@ -1,10 +1,9 @@
-package main
+package campaign_test
 
 import (
 	"context"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,17 +16,12 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/fence"
 	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/examples/leader/campaign"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestRun(t *testing.T) {
-	t.Parallel()
-	var out strings.Builder
-	if err := run(t.Context(), &out); err != nil || !strings.Contains(out.String(), "PASS leader") {
-		t.Errorf("%v\n%s", err, &out)
-	}
-}
+const lockName = "leader:prices"
 
 // leadTerm is the term of one candidate.
 type leadTerm struct {
@@ -100,7 +94,7 @@ func candidates(t *testing.T, srv *redistest.Server, s *stage, n int) []*candida
 }
 
 // stand starts a candidate. The test stops it at its end.
-func stand(t *testing.T, srv *redistest.Server, lead func(context.Context, int64) error, failed func(error)) *candidate {
+func stand(t *testing.T, srv *redistest.Server, lead func(context.Context, int64) error, failed func(error), opts ...core.AcquireOption) *candidate {
 	t.Helper()
 	way := &network{}
 	locks, err := core.New(srv.Client(way.into))
@@ -109,11 +103,11 @@ func stand(t *testing.T, srv *redistest.Server, lead func(context.Context, int64
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- campaign(ctx, locks.Lock(lockName), lead, failed) }()
+	go func() { ended <- campaign.Run(ctx, locks.Lock(lockName), lead, failed, opts...) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("campaign: %v", err)
+			t.Errorf("Run: %v", err)
 		}
 		_ = locks.Close(t.Context())
 	})
@@ -153,7 +147,7 @@ func (n *network) cut() {
 }
 
 // A leader that shuts down hands over at once. Without the release the next one would lead after the lease, 30 s.
-func TestCampaign_Shutdown(t *testing.T) {
+func TestRun_Shutdown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv, s := redistest.New(t), &stage{t: t}
@@ -163,7 +157,7 @@ func TestCampaign_Shutdown(t *testing.T) {
 		if err := first.ctx.Err(); err != nil {
 			t.Fatalf("the first term has ended after five minutes: %v", err)
 		}
-		if id, err := leaderOf(t.Context(), all[first.number].locks.Lock(lockName)); err != nil || id != all[first.number].locks.ID() {
+		if id, err := campaign.Leader(t.Context(), all[first.number].locks.Lock(lockName)); err != nil || id != all[first.number].locks.ID() {
 			t.Errorf("the leader is %q, %v", id, err)
 		}
 		at := time.Now()
@@ -179,7 +173,7 @@ func TestCampaign_Shutdown(t *testing.T) {
 }
 
 // A leader that is cut off learns of the loss before another instance leads, within a lease. stage finds an overlap.
-func TestCampaign_CutOff(t *testing.T) {
+func TestRun_CutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv, s := redistest.New(t), &stage{t: t}
@@ -199,7 +193,7 @@ func TestCampaign_CutOff(t *testing.T) {
 }
 
 // A former leader that has not noticed cannot overwrite what the next one has written.
-func TestCampaign_LateWrite(t *testing.T) {
+func TestRun_LateWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv, s := redistest.New(t), &stage{t: t}
@@ -226,8 +220,30 @@ func TestCampaign_LateWrite(t *testing.T) {
 	})
 }
 
+// MaxHold ends the term of a leader that hangs until its context ends.
+func TestRun_MaxHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv, s, failures := redistest.New(t), &stage{t: t}, make(chan error, 100)
+		for i := range 2 {
+			stand(t, srv, func(ctx context.Context, token int64) error {
+				defer s.enter(ctx, i, token)()
+				<-ctx.Done()
+				return nil
+			}, func(err error) { failures <- err }, core.MaxHold(5*time.Second))
+		}
+		first, second := s.seen(1), s.seen(2)
+		if err := <-failures; !errors.Is(err, core.ErrHeldTooLong) {
+			t.Errorf("the first term ended by %v", err)
+		}
+		if took := second.begin.Sub(first.begin); second.number == first.number || took < 4*time.Second || took > 6*time.Second {
+			t.Errorf("instance %d leads %s after instance %d", second.number, took, first.number)
+		}
+	})
+}
+
 // If lead fails, another instance leads next. No instance keeps the lead, and none gives up.
-func TestCampaign_LeadFails(t *testing.T) {
+func TestRun_LeadFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv, broken := redistest.New(t), errors.New("broken")
@@ -252,8 +268,8 @@ func TestCampaign_LeadFails(t *testing.T) {
 	})
 }
 
-// campaign returns the error of a client that was closed, and of a lock that has no token.
-func TestCampaign_GivesUp(t *testing.T) {
+// Run returns the error of a client that was closed, and of a lock that has no token.
+func TestRun_GivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		locks, err := core.New(redistest.New(t).Client())
@@ -261,7 +277,7 @@ func TestCampaign_GivesUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		attempt := func(lock core.Lock) error {
-			return campaign(t.Context(), lock,
+			return campaign.Run(t.Context(), lock,
 				func(context.Context, int64) error { t.Error("it leads"); return nil },
 				func(err error) { t.Errorf("it goes on after %v", err) })
 		}
