@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/examples/adapters/gocronlock"
+	"github.com/interlock-go/interlock/examples/leader/campaign"
 )
 
 func TestMain(m *testing.M) {
@@ -241,13 +242,13 @@ func candidate(t *testing.T, redis *redistest.Server) (e *gocronlock.Elector, sc
 	if err != nil {
 		t.Fatal(err)
 	}
-	e = gocronlock.NewElector(locks.FencedLock("leader"))
+	e = &gocronlock.Elector{}
 	if scheduler, err = gocron.NewScheduler(gocron.WithDistributedElector(e)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- e.Run(ctx) }()
+	go func() { ended <- campaign.Run(ctx, locks.Lock("leader"), e.Lead, func(error) {}) }()
 	resign = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -267,42 +268,92 @@ func leads(t *testing.T, e *gocronlock.Elector) func() bool {
 	return func() bool { return e.IsLeader(t.Context()) == nil }
 }
 
-// The leader runs the jobs. When it loses the lock, its job ends and the other instance leads, with a larger token. When that one
-// resigns, the first leads again.
+// The leader runs the jobs. When it loses the lock, its job ends and an instance leads again, with a larger token. When the
+// second instance resigns, the first leads.
 func TestElector(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
 	first, scheduler, _ := candidate(t, redis)
 	awaitEvent(t, "the first instance leads", leads(t, first))
 	second, _, resign := candidate(t, redis)
-	ended := make(chan error, 1)
-	_, err := first.NewJob(scheduler, once(), "close-day", func(ctx context.Context) error {
+	tokens, ended := make(chan int64, 1), make(chan error, 1)
+	job := func(ctx context.Context) error {
 		if second.IsLeader(ctx) == nil {
 			t.Error("two leaders")
 		}
-		if err := first.Hold().Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
+		hold := core.MustHold(ctx, "leader")
+		tokens <- hold.Token()
+		if err := hold.Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
 			t.Error(err)
 		}
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
 		return nil
-	})
-	if err != nil {
+	}
+	if _, err := first.NewJob(scheduler, once(), "close-day", job); err != nil {
 		t.Fatal(err)
 	}
-	token := first.Hold().Token()
 	scheduler.Start()
 	if cause := <-ended; !errors.Is(cause, core.ErrLost) {
 		t.Errorf("the context of the job ended with %v", cause)
 	}
 	awaitEvent(t, "an instance leads again", func() bool { return leads(t, first)() || leads(t, second)() })
-	leader := second
-	if leads(t, first)() {
-		leader = first
-	}
-	if leader.Hold().Token() <= token {
-		t.Errorf("token %d after %d", leader.Hold().Token(), token)
-	}
 	resign()
 	awaitEvent(t, "the first instance leads", leads(t, first))
+	late := func(ctx context.Context) error {
+		tokens <- core.MustHold(ctx, "leader").Token()
+		return nil
+	}
+	if _, err := first.NewJob(scheduler, once(), "late", late); err != nil {
+		t.Fatal(err)
+	}
+	if early, late := <-tokens, <-tokens; early == 0 || late <= early {
+		t.Errorf("token %d after %d", late, early)
+	}
+}
+
+// A job that goes on after the loss of its term does not get the token of a later term of the same instance.
+func TestElector_TokenOfTheTerm(t *testing.T) {
+	t.Parallel()
+	locks, scheduler, _ := instance(t, redistest.New(t))
+	var elector gocronlock.Elector
+	lead := func() (hold *core.Hold, end func()) {
+		ctx, hold, err := locks.FencedLock("leader").Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- elector.Lead(ctx, hold.Token()) }()
+		awaitEvent(t, "the lead", func() bool { return elector.IsLeader(ctx) == nil })
+		return hold, func() {
+			_ = hold.Release(t.Context())
+			<-ended
+		}
+	}
+	first, endFirst := lead()
+	begun, goOn, tokens := make(chan int64), make(chan struct{}), make(chan int64)
+	job, err := elector.NewJob(scheduler, once(), "close-day", func(ctx context.Context) error {
+		begun <- core.MustHold(ctx, "leader").Token()
+		<-goOn // the job ignores the end of its context
+		hold, _ := core.Held(ctx, "leader")
+		tokens <- hold.Token()
+		return nil
+	}, gocron.WithName("another"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Name() != "close-day" {
+		t.Errorf("the name of the job is %q", job.Name())
+	}
+	scheduler.Start()
+	if token := <-begun; token != first.Token() {
+		t.Errorf("the job begins with the token %d, the term has %d", token, first.Token())
+	}
+	endFirst()
+	_, endSecond := lead()
+	defer endSecond()
+	close(goOn)
+	if token := <-tokens; token != 0 {
+		t.Errorf("after the loss the job has the token %d", token)
+	}
 }
