@@ -13,9 +13,11 @@
 //	server := asynq.NewServer(redis, asynqlock.Config(asynq.Config{Concurrency: 10}))
 //
 // If the lock of a task is taken, or if Redis does not answer, asynq delivers the task again later, and the task keeps its
-// retries. asynq archives a task that has no retries left, whatever its error is. Such a task waits in its worker instead, at
-// most for its timeout. If the process dies during that wait, asynq archives the task. So enqueue tasks with retries, which is
-// the default. A task without a key, and a task whose handler loses its lock, fail like any other task.
+// retries. asynq archives a task that has no retries left, whatever its error is. Such a task waits in its worker instead. If its
+// timeout passes during that wait, or if the process dies, asynq archives the task, although its handler has not run. A debounce
+// window that is longer than the timeout always ends in that way. So enqueue tasks with retries, which is the default.
+//
+// A task without a key, and a task whose handler loses its lock, fail like any other task.
 //
 // Shut down the server first and close the lock client after that. asynq puts tasks that still wait back into the queue.
 package asynqlock
@@ -23,6 +25,7 @@ package asynqlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -67,12 +70,17 @@ func (g *Guard) Middleware(next asynq.Handler) asynq.Handler {
 		queue, _ := asynq.GetQueueName(ctx)
 		for {
 			o := g.guard.Run(ctx, t.Type(), task{t, id, queue}, handle)
-			switch {
-			case !o.Postponed():
+			if !o.Postponed() {
 				return o.Result()
-			case !isLastAttempt(ctx) || !pause(ctx, o.RetryAfter):
-				return &postponedError{o.Refusal()}
 			}
+			if isLastAttempt(ctx) {
+				select {
+				case <-time.After(o.RetryAfter):
+					continue
+				case <-ctx.Done():
+				}
+			}
+			return fmt.Errorf("%w: %w", errPostponed, o.Refusal())
 		}
 	})
 }
@@ -85,17 +93,17 @@ func Config(c asynq.Config) asynq.Config {
 		delay = asynq.DefaultRetryDelayFunc
 	}
 	c.IsFailure = func(err error) bool {
-		return !isPostponed(err) && (isFailure == nil || isFailure(err))
+		return !errors.Is(err, errPostponed) && (isFailure == nil || isFailure(err))
 	}
 	c.RetryDelayFunc = func(retried int, err error, t *asynq.Task) time.Duration {
-		if postponed, ok := errors.AsType[*postponedError](err); ok {
-			return postponed.RetryAfter
+		if refused, ok := errors.AsType[*aspect.RefusedError](err); ok && errors.Is(err, errPostponed) {
+			return refused.RetryAfter
 		}
 		return delay(retried, err, t)
 	}
 	if handler != nil {
 		c.ErrorHandler = asynq.ErrorHandlerFunc(func(ctx context.Context, t *asynq.Task, err error) {
-			if !isPostponed(err) {
+			if !errors.Is(err, errPostponed) {
 				handler.HandleError(ctx, t, err)
 			}
 		})
@@ -103,16 +111,9 @@ func Config(c asynq.Config) asynq.Config {
 	return c
 }
 
-// postponedError is the refusal of a task that asynq delivers again. A handler may return the refusal of a function that it
-// calls. That is an ordinary failure, because the handler has run.
-type postponedError struct{ *aspect.RefusedError }
-
-func (e *postponedError) Unwrap() error { return e.RefusedError }
-
-func isPostponed(err error) bool {
-	_, ok := errors.AsType[*postponedError](err)
-	return ok
-}
+// errPostponed marks the refusal of a task that asynq delivers again. A handler may return the refusal of a function that it
+// calls. That refusal is not marked, because the handler has run: it is an ordinary failure.
+var errPostponed = errors.New("asynqlock: postponed")
 
 func variables(payload reflect.Type) []aspect.MessageVariable[task] {
 	return []aspect.MessageVariable[task]{
@@ -129,16 +130,4 @@ func isLastAttempt(ctx context.Context) bool {
 	retried, ok := asynq.GetRetryCount(ctx)
 	most, _ := asynq.GetMaxRetry(ctx)
 	return ok && retried >= most
-}
-
-// pause waits for d. It returns false if ctx is done before that.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -185,6 +185,18 @@ func TestServer_BusyTaskWithoutRetriesIsNotArchived(t *testing.T) {
 	}
 }
 
+// asynq archives a task without retries if its timeout passes while it waits for its lock.
+func TestServer_BusyTaskWithoutRetriesTimesOut(t *testing.T) {
+	t.Parallel()
+	s := open(t, noWait, succeed)
+	s.redis.Take("order:42", time.Hour)
+	s.enqueue("pay", asynq.MaxRetry(0), asynq.Timeout(time.Second))
+	s.await("pay", asynq.TaskStateArchived)
+	if s.ran.Load() != 0 {
+		t.Errorf("ran %d times", s.ran.Load())
+	}
+}
+
 // The handler's own errors count, also a refusal by a lock inside the handler.
 func TestServer_FailuresCount(t *testing.T) {
 	t.Parallel()

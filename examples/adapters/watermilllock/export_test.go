@@ -1,9 +1,6 @@
 package watermilllock
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
-// SetPause replaces the pause before a message is nacked.
-func (g *Guard) SetPause(pause func(ctx context.Context, d time.Duration)) { g.pause = pause }
+// SetAfter replaces [time.After] for the pause before a message is nacked.
+func (g *Guard) SetAfter(after func(time.Duration) <-chan time.Time) { g.after = after }

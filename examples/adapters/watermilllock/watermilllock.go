@@ -13,7 +13,7 @@
 // If the lock of a message is taken, or if Redis does not answer, the guard nacks the message after a pause, and the broker
 // delivers it again. A poison queue must not take such a message: pass [IsPoison] to middleware.PoisonQueueWithFilter. Do not use
 // middleware.InstantAck, because the broker does not deliver an acknowledged message again. A message without a key, and a message
-// whose handler loses its lock, fail like any other message.
+// whose handler gives up because it has lost its lock, fail like any other message.
 //
 // The router publishes the messages that a handler returns after the release of the lock, and publishing may fail. So a handler
 // that returns messages begins no debounce window.
@@ -24,11 +24,13 @@ package watermilllock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
@@ -39,7 +41,7 @@ const maxPause = 5 * time.Second
 // Guard puts rules around the handlers of a router.
 type Guard struct {
 	guard *aspect.MessageGuard[*delivery]
-	pause func(ctx context.Context, d time.Duration)
+	after func(time.Duration) <-chan time.Time // time.After, except in tests
 }
 
 // delivery is a message with the messages that its handler returns.
@@ -75,7 +77,7 @@ func New(a *aspect.Aspect, rules ruleset.Provider, handlers map[string]any, fall
 	if err != nil {
 		return nil, err
 	}
-	return &Guard{guard, pause}, guard.Check()
+	return &Guard{guard, time.After}, guard.Check()
 }
 
 // Middleware returns next with a lock around it, for [message.Router.AddMiddleware]. The context of the message carries the lock and
@@ -89,25 +91,34 @@ func (g *Guard) Middleware(next message.HandlerFunc) message.HandlerFunc {
 		}
 		o := g.guard.Run(ctx, d.handler, d, func(ctx context.Context, d *delivery) error { return d.handle(ctx, next) })
 		if o.Postponed() {
-			g.pause(ctx, min(o.RetryAfter, maxPause))
-			return nil, &postponedError{o.Refusal()}
+			select {
+			case <-g.after(min(o.RetryAfter, maxPause)):
+			case <-ctx.Done():
+			}
+			return nil, fmt.Errorf("%w: %w", errPostponed, o.Refusal())
 		}
 		return d.produced, o.Result()
 	}
 }
 
 // IsPoison reports whether a message that failed with err belongs in the poison queue. It returns false if the broker has to
-// deliver the message again, because its lock was not acquired or its context was canceled.
+// deliver the message again: its lock was not acquired, or a shutdown ended the context of the message. It returns true if the
+// handler gave up because it lost its lock. Otherwise the broker would deliver a message that always needs more time than
+// max_hold again and again.
 func IsPoison(err error) bool {
-	_, postponed := errors.AsType[*postponedError](err)
-	return err != nil && !postponed && !errors.Is(err, context.Canceled)
+	switch {
+	case err == nil, errors.Is(err, errPostponed), errors.Is(err, core.ErrClosed):
+		return false
+	case errors.Is(err, core.ErrLost): // the handler may have returned context.Canceled
+		return true
+	default:
+		return !errors.Is(err, context.Canceled)
+	}
 }
 
-// postponedError is the refusal of a message that the broker delivers again. A refusal that a handler returns is an ordinary
-// failure, because the handler has run.
-type postponedError struct{ *aspect.RefusedError }
-
-func (e *postponedError) Unwrap() error { return e.RefusedError }
+// errPostponed marks the refusal of a message that the broker delivers again. A refusal that a handler returns is not marked,
+// because the handler has run: it is an ordinary failure.
+var errPostponed = errors.New("watermilllock: postponed")
 
 func variables(payload reflect.Type) []aspect.MessageVariable[*delivery] {
 	return []aspect.MessageVariable[*delivery]{
@@ -116,15 +127,5 @@ func variables(payload reflect.Type) []aspect.MessageVariable[*delivery] {
 		aspect.TextVariable("uuid", func(d *delivery) string { return d.UUID }),
 		aspect.HeaderVariable("metadata", func(d *delivery) map[string]string { return d.Metadata }),
 		aspect.JSONVariable("payload", payload, func(d *delivery) []byte { return d.Payload }),
-	}
-}
-
-// pause waits for d, or until ctx is done.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

@@ -125,7 +125,7 @@ func TestBehaviour(t *testing.T) {
 				if guard == nil {
 					return nil, nil, problem
 				}
-				guard.SetPause(func(context.Context, time.Duration) {})
+				guard.SetAfter(func(time.Duration) <-chan time.Time { return time.After(0) })
 				sub := newSubscription()
 				run(tb, func(router *message.Router) {
 					router.AddMiddleware(recording, guard.Middleware)
@@ -219,12 +219,13 @@ func TestRouter_BusyMessageComesAgain(t *testing.T) {
 	redis, guard := open(t, noWait)
 	redis.Take("order:42", time.Hour)
 	var paused atomic.Int32
-	guard.SetPause(func(_ context.Context, d time.Duration) {
+	guard.SetAfter(func(d time.Duration) <-chan time.Time {
 		if d < time.Second || d > 5*time.Second {
 			t.Errorf("a pause of %v", d)
 		}
 		paused.Add(1)
 		redis.Free("order:42")
+		return time.After(0)
 	})
 	queue := gochannel.NewGoChannel(gochannel.Config{}, nil)
 	poison, err := middleware.PoisonQueueWithFilter(queue, "poison", watermilllock.IsPoison)
@@ -259,6 +260,8 @@ func TestIsPoison(t *testing.T) {
 		"declined":   {errors.New("declined"), true},
 		"inner lock": {&aspect.RefusedError{RetryAfter: time.Second}, true},
 		"shutdown":   {fmt.Errorf("query: %w", context.Canceled), false},
+		"closed":     {&aspect.RefusedError{Cause: failpolicy.Lost, Reason: core.ErrClosed}, false},
+		"left":       {&aspect.RefusedError{Cause: failpolicy.Canceled, Reason: context.Canceled}, false},
 	} {
 		if got := watermilllock.IsPoison(test.err); got != test.want {
 			t.Errorf("%s: got %v", name, got)
@@ -295,28 +298,31 @@ func TestRouter_RetryAround(t *testing.T) {
 	}
 }
 
+// A handler that panics, or gives up after a loss, fails. The message belongs in the poison queue, if there is one.
 func TestRouter_FailuresAreNacked(t *testing.T) {
 	t.Parallel()
+	lose := func(m *message.Message) context.Context {
+		ctx := m.Context()
+		if err := aspect.HoldFrom(ctx).Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), core.ErrLost) {
+			t.Errorf("the context ended with %v", context.Cause(ctx))
+		}
+		return ctx
+	}
 	for name, handler := range map[string]message.HandlerFunc{
-		"loss": func(m *message.Message) ([]*message.Message, error) {
-			ctx := m.Context()
-			if err := aspect.HoldFrom(ctx).Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
-				t.Error(err)
-			}
-			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), core.ErrLost) {
-				t.Errorf("the context ended with %v", context.Cause(ctx))
-			}
-			return nil, ctx.Err()
-		},
-		"panic": func(*message.Message) ([]*message.Message, error) { panic("declined") },
+		"loss":          func(m *message.Message) ([]*message.Message, error) { return nil, lose(m).Err() },
+		"loss as cause": func(m *message.Message) ([]*message.Message, error) { return nil, context.Cause(lose(m)) },
+		"panic":         func(*message.Message) ([]*message.Message, error) { panic("declined") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, guard := open(t, noWait)
 			m := encode(t, order{ID: "42"})
-			if err := deliver(t, guard, m, handler); err == nil {
-				t.Error("no error")
+			if err := deliver(t, guard, m, handler); !watermilllock.IsPoison(err) {
+				t.Errorf("got %v, want an error for the poison queue", err)
 			}
 			<-m.Nacked()
 			again := encode(t, order{ID: "42"}) // finds the lock free
