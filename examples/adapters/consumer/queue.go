@@ -53,10 +53,10 @@ func (q *Queue) Close() {
 	}
 }
 
-// Consume handles the messages of a partition one after the other until the queue is closed and empty or ctx
-// is done. Messages that are not handled before that are not committed, so a broker would deliver them to the
-// next consumer. A refused message is retried later. dead gets the messages that cannot be handled.
-func (q *Queue) Consume(ctx context.Context, topic string, partition int, handle func(context.Context, *Message) Result, dead func(*Message, error)) {
+// Consume handles the messages of a partition one after the other until the queue is closed and empty or ctx is done. A message
+// whose lock was not acquired is handled again later, before the next message. dead gets the messages that failed. Messages
+// that are not handled when ctx is done are not committed, so a broker would deliver them to the next consumer.
+func (q *Queue) Consume(ctx context.Context, topic string, partition int, handle func(context.Context, *Message) aspect.Outcome, dead func(*Message, error)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -72,32 +72,17 @@ func (q *Queue) Consume(ctx context.Context, topic string, partition int, handle
 	}
 }
 
-// deliver handles a message again and again while it is refused.
-func deliver(ctx context.Context, m *Message, handle func(context.Context, *Message) Result) error {
+// deliver handles a message until it is not postponed any more, or until ctx is done.
+func deliver(ctx context.Context, m *Message, handle func(context.Context, *Message) aspect.Outcome) error {
 	for {
-		err := handle(ctx, m).Err
-		if after := retryDelay(err); after == 0 || !pause(ctx, after) {
-			return err
+		o := handle(ctx, m)
+		if !o.Postponed() {
+			return o.Result()
 		}
-	}
-}
-
-// retryDelay returns the time after which a message is retried; 0: never.
-func retryDelay(err error) time.Duration {
-	if refused, ok := errors.AsType[*aspect.RefusedError](err); ok {
-		return refused.RetryAfter
-	}
-	return 0
-}
-
-// pause waits for d. It returns false if ctx is done before that.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+		select {
+		case <-time.After(o.RetryAfter):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }

@@ -36,7 +36,15 @@ const rules = `rules:
     wait_time: 1h
 `
 
-func guard(t *testing.T, file string) (*redistest.Server, *consumer.Guard) {
+func succeed(context.Context, *consumer.Message) error { return nil }
+
+// topics returns the topics with one handler.
+func topics(handler consumer.Handler) map[string]consumer.Topic {
+	return map[string]consumer.Topic{"orders.paid": {Handler: handler}, "orders.cancelled": {Handler: handler}}
+}
+
+// aspectOf returns a Redis, and an aspect whose functions have the rules of a file.
+func aspectOf(t *testing.T, file string) (*redistest.Server, *aspect.Aspect, *ruleset.Set) {
 	t.Helper()
 	redis := redistest.New(t)
 	locks, err := core.New(redis.Client())
@@ -52,7 +60,13 @@ func guard(t *testing.T, file string) (*redistest.Server, *consumer.Guard) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := consumer.New(a, set, nil)
+	return redis, a, set
+}
+
+func guard(t *testing.T, file string, handler consumer.Handler) (*redistest.Server, *consumer.Guard) {
+	t.Helper()
+	redis, a, set := aspectOf(t, file)
+	g, err := consumer.New(a, set, topics(handler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +74,8 @@ func guard(t *testing.T, file string) (*redistest.Server, *consumer.Guard) {
 }
 
 // consume publishes messages and consumes both topics, with two partitions each.
-func consume(t *testing.T, g *consumer.Guard, handler consumer.Handler, messages ...consumer.Message) (dead []error) {
+func consume(t *testing.T, g *consumer.Guard, messages ...consumer.Message) (dead []error) {
 	t.Helper()
-	handle, err := g.Handle(consumer.Topics{"orders.paid": {Handler: handler}, "orders.cancelled": {Handler: handler}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	queue := consumer.NewQueue(2, "orders.paid", "orders.cancelled")
 	for _, m := range messages {
 		if err := queue.Publish(t.Context(), m); err != nil {
@@ -78,7 +88,7 @@ func consume(t *testing.T, g *consumer.Guard, handler consumer.Handler, messages
 	for _, topic := range []string{"orders.paid", "orders.cancelled"} {
 		for partition := range 2 {
 			consumers.Go(func() {
-				queue.Consume(t.Context(), topic, partition, handle, func(_ *consumer.Message, err error) {
+				queue.Consume(t.Context(), topic, partition, g.Handle, func(_ *consumer.Message, err error) {
 					mu.Lock()
 					defer mu.Unlock()
 					dead = append(dead, err)
@@ -97,10 +107,9 @@ func cancelled(id string) consumer.Message {
 
 func TestConsume_OneAtATime(t *testing.T) {
 	t.Parallel()
-	_, g := guard(t, rules)
 	var mu sync.Mutex
 	inside, handled := 0, 0
-	handler := func(_ context.Context, m *consumer.Message) error {
+	_, g := guard(t, rules, func(_ context.Context, m *consumer.Message) error {
 		mu.Lock()
 		inside++
 		if inside > 1 {
@@ -113,12 +122,12 @@ func TestConsume_OneAtATime(t *testing.T) {
 		handled++
 		mu.Unlock()
 		return nil
-	}
+	})
 	var messages []consumer.Message
 	for range 10 {
 		messages = append(messages, paid("42"), cancelled("42"))
 	}
-	if dead := consume(t, g, handler, messages...); len(dead) > 0 || handled != len(messages) {
+	if dead := consume(t, g, messages...); len(dead) > 0 || handled != len(messages) {
 		t.Errorf("%d of %d handled, dead: %v", handled, len(messages), dead)
 	}
 }
@@ -126,10 +135,11 @@ func TestConsume_OneAtATime(t *testing.T) {
 func TestConsume_RefusedMessageIsRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		redis, g := guard(t, strings.ReplaceAll(rules, "1h", "none"))
+		handled := 0
+		redis, g := guard(t, strings.ReplaceAll(rules, "1h", "none"), func(context.Context, *consumer.Message) error { handled++; return nil })
 		redis.Take("order:42", time.Minute)
-		began, handled := time.Now(), 0
-		dead := consume(t, g, func(context.Context, *consumer.Message) error { handled++; return nil }, paid("42"))
+		began := time.Now()
+		dead := consume(t, g, paid("42"))
 		if took := time.Since(began); handled != 1 || len(dead) > 0 || took < time.Minute {
 			t.Errorf("handled %d times, dead %v, after %v, want once, after the other holder's minute", handled, dead, took)
 		}
@@ -149,10 +159,10 @@ func TestConsume_EndsWithContext(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				refused := consumer.Result{Err: &aspect.RefusedError{RetryAfter: time.Hour}}
+				busy := aspect.Outcome{Verdict: aspect.VerdictRefused, RetryAfter: time.Hour}
 				ctx, leave := context.WithTimeout(t.Context(), time.Minute)
 				defer leave()
-				queue.Consume(ctx, "orders.paid", 0, func(context.Context, *consumer.Message) consumer.Result { return refused }, func(_ *consumer.Message, err error) {
+				queue.Consume(ctx, "orders.paid", 0, func(context.Context, *consumer.Message) aspect.Outcome { return busy }, func(_ *consumer.Message, err error) {
 					t.Errorf("dead: %v", err)
 				})
 			})
@@ -162,38 +172,50 @@ func TestConsume_EndsWithContext(t *testing.T) {
 
 func TestConsume_Dead(t *testing.T) {
 	t.Parallel()
-	_, g := guard(t, rules)
 	declined := errors.New("declined")
+	_, g := guard(t, rules, func(context.Context, *consumer.Message) error { return declined })
 	noOrder := consumer.Message{Topic: "orders.cancelled", Key: "customer", Value: []byte(`{"order": {}}`)}
 	noJSON := consumer.Message{Topic: "orders.cancelled", Key: "customer", Value: []byte(`<order/>`)}
-	dead := consume(t, g, func(context.Context, *consumer.Message) error { return declined }, paid("42"), noOrder, noJSON)
+	dead := consume(t, g, paid("42"), noOrder, noJSON)
 	if all := errors.Join(dead...); len(dead) != 3 || !errors.Is(all, declined) || strings.Count(all.Error(), "key") != 2 {
 		t.Errorf("dead: %v", dead)
 	}
 }
 
-func TestHandle_TopicWithoutAHandler(t *testing.T) {
+// The handler has run, so the queue does not handle the message again, although the error is a refusal with a hint.
+func TestConsume_InnerRefusal(t *testing.T) {
 	t.Parallel()
-	_, g := guard(t, strings.ReplaceAll(rules, "cancelled", "canceled"))
-	handler := func(context.Context, *consumer.Message) error { return nil }
-	handle, err := g.Handle(consumer.Topics{"orders.paid": {Handler: handler}, "orders.cancelled": {Handler: handler}})
+	handled := 0
+	_, g := guard(t, rules, func(context.Context, *consumer.Message) error {
+		handled++
+		return &aspect.RefusedError{RetryAfter: time.Millisecond}
+	})
+	if dead := consume(t, g, paid("42")); len(dead) != 1 || handled != 1 {
+		t.Errorf("handled %d times, dead: %v", handled, dead)
+	}
+}
+
+func TestNew_TopicWithoutAHandler(t *testing.T) {
+	t.Parallel()
+	_, a, set := aspectOf(t, strings.ReplaceAll(rules, "cancelled", "canceled"))
+	g, err := consumer.New(a, set, topics(succeed), nil)
 	if err == nil || !strings.Contains(err.Error(), `did you mean "topic/orders.cancelled"?`) {
 		t.Errorf("got %v", err)
 	}
-	if r := handle(t.Context(), &consumer.Message{Topic: "orders"}); r.Err == nil {
+	if o := g.Handle(t.Context(), &consumer.Message{Topic: "orders"}); o.Result() == nil {
 		t.Error("a message of a topic without a handler was handled")
 	}
 }
 
-func TestHandle_SharesFileWithWrappedFunction(t *testing.T) {
+func TestNew_SharesFileWithWrappedFunction(t *testing.T) {
 	t.Parallel()
-	_, g := guard(t, rules+"  - {func: close-day, key: \"close-day:#{in}\"}\n")
+	_, a, set := aspectOf(t, rules+"  - {func: close-day, key: \"close-day:#{in}\"}\n")
 	closeDay := func(context.Context, string) (struct{}, error) { return struct{}{}, nil }
-	if _, err := aspect.Wrap(g.Aspect(), ruleset.Rule{Endpoint: ruleset.Func("close-day")}, closeDay); err != nil {
+	if _, err := aspect.Wrap(a, ruleset.Rule{Endpoint: ruleset.Func("close-day")}, closeDay); err != nil {
 		t.Fatal(err)
 	}
-	_, err := g.Handle(consumer.Topics{"orders.paid": {}, "orders.cancelled": {}})
-	if err := errors.Join(err, g.Aspect().Check()); err != nil {
+	_, err := consumer.New(a, set, topics(succeed), nil)
+	if err := errors.Join(err, a.Check()); err != nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -24,5 +24,8 @@
 // fiberlock.Handler, and read c in httplock.WithVariable with fiberlock.Ctx. A rule with on_lost: fail needs
 // httplock.WithBuffer; any size is enough, because fasthttp holds responses back anyway.
 //
+// fasthttp.go converts requests and answers between fasthttp and net/http. fiber is the only framework here that is not built
+// on net/http. An adapter for a second one should share that file instead of copying it.
+//
 // Shut down in this order: app.Shutdown, which waits for handlers, locks.Close, the Redis client.
 package fiberlock
