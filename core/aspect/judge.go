@@ -91,7 +91,7 @@ func (j *Judge) Missing(e ruleset.Endpoint) string {
 	noun := j.noun()
 	switch near := j.nearest(e); {
 	case strings.HasSuffix(e.Path, "*") && (near == "" || near == e.Label()):
-		return fmt.Sprintf("applies to no %s: the wildcard matches none, or each one has a more specific rule: remove the rule", noun)
+		return fmt.Sprintf("applies to no %s: the wildcard matches none, or each one has a more specific rule: remove the rule%s", noun, j.adapterHint(e))
 	case near != "" && near != e.Label():
 		return fmt.Sprintf("matches no %s: did you mean %q?", noun, near)
 	case j.Hint != "":
@@ -154,7 +154,7 @@ func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	case e.Transport == ruleset.TransportGRPC:
 		return "remove the rule, or register the service before Check"
 	case e.Transport == ruleset.TransportFunc:
-		return fmt.Sprintf("remove the rule, or wrap the function with Endpoint: ruleset.Func(%q)", e.Path)
+		return fmt.Sprintf("remove the rule, or wrap the function with Endpoint: ruleset.Func(%q)%s", e.Path, j.adapterHint(e))
 	case len(j.Endpoints) == 0:
 		return "no route is registered yet: call Check after all routes are registered"
 	default:
@@ -164,6 +164,16 @@ func (j *Judge) usualHint(e ruleset.Endpoint) string {
 		}
 		return "write the method and the path as registered, including the base path of the group" + example + ", or delete the rule"
 	}
+}
+
+// adapterHint returns the advice for a rule that may belong to an adapter: its name has a prefix, but the [Aspect] does not
+// know the adapter yet, and takes the name for a function.
+func (j *Judge) adapterHint(e ruleset.Endpoint) string {
+	prefix, _, found := strings.Cut(e.Path, "/")
+	if j.Noun != "" || e.Transport != ruleset.TransportFunc || !found {
+		return ""
+	}
+	return ", or create the adapter for " + prefix + "/ before Check"
 }
 
 // uncovered returns a problem for each endpoint that may modify data and has no rule in any set or other layer. The problem

@@ -32,7 +32,10 @@ func TestJudge_Missing(t *testing.T) {
 		{ruleset.GRPC("/shop.v1.Orders/Cancel"), methods, "matches no method: remove the rule, or register the service"},
 		{ruleset.GRPC("/other/X"), nil, "matches no method: remove the rule"},
 		{ruleset.Func("close-dya"), functions, `matches no wrapped function: did you mean "close-day"?`},
-		{ruleset.Func("nightly"), functions, `wrap the function with Endpoint: ruleset.Func("nightly")`},
+		{ruleset.Func("nightly"), functions, `: remove the rule, or wrap the function with Endpoint: ruleset.Func("nightly")`},
+		{ruleset.Func("task/invoice:send"), functions, `ruleset.Func("task/invoice:send"), or create the adapter for task/ before Check`},
+		{ruleset.Func("task/*"), nil, "has a more specific rule: remove the rule, or create the adapter for task/ before Check"},
+		{ruleset.Func("*"), nil, "has a more specific rule: remove the rule"},
 	} {
 		j := aspect.Judge{Transport: tt.endpoint.Transport, Endpoints: tt.there}
 		if got := j.Missing(tt.endpoint); !strings.Contains(got, tt.want) {

@@ -151,9 +151,9 @@ func (l *Live) logApplied(r Reload) {
 	}
 	switch {
 	case len(list) > 0:
-		slog.Error("lock rules loaded, and endpoints run unlocked"+ended, "file", r.File, "hash", r.Hash, "unlocked", list)
+		slog.Error("lock rules loaded, and endpoints run unlocked"+ended, "file", r.File, "hash", r.Hash, "rules", len(r.Set.Rules()), "unlocked", list)
 	case r.Old != nil:
-		slog.Info("lock rules loaded"+ended, "file", r.File, "hash", r.Hash)
+		slog.Info("lock rules loaded"+ended, "file", r.File, "hash", r.Hash, "rules", len(r.Set.Rules()))
 	}
 	l.alarmed = false
 }

@@ -307,7 +307,7 @@ func TestLive_Log_Unlocked(t *testing.T) { //nolint:paralleltest // see above
 				t.Fatal(err)
 			}
 			if test.want == nil {
-				wantLine(t, logged, "level=INFO", `msg="lock rules loaded"`, path)
+				wantLine(t, logged, "level=INFO", `msg="lock rules loaded"`, path, "rules=2")
 				return
 			}
 			wantLine(t, logged, append(test.want, "level=ERROR", "endpoints run unlocked", path)...)
