@@ -166,8 +166,8 @@ func (j *Judge) usualHint(e ruleset.Endpoint) string {
 	}
 }
 
-// adapterHint returns the advice for a rule that may belong to an adapter: its name has a prefix, but the [Aspect] does not
-// know the adapter yet, and takes the name for a function.
+// adapterHint returns more advice for a rule of a function whose name has a prefix. The rule may belong to an adapter that
+// does not exist yet: see [Adapter].Prefix.
 func (j *Judge) adapterHint(e ruleset.Endpoint) string {
 	prefix, _, found := strings.Cut(e.Path, "/")
 	if j.Noun != "" || e.Transport != ruleset.TransportFunc || !found {

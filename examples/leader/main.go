@@ -3,8 +3,12 @@
 //
 //	go -C examples run ./leader
 //
-// The pattern is in package campaign, a file to copy. It needs only a lock: every instance waits for the same lock, and leads while it holds it. The
-// program starts three instances in one process, each with separate clients. In production each instance is a process. Then
+// The pattern is in package campaign, a file to copy. It needs only a lock: every instance waits for the same lock, and leads
+// while it holds it. Each instance calls Run, with a context that SIGTERM cancels:
+//
+//	err := campaign.Run(ctx, locks.Lock("leader:prices"), lead, failed)
+//
+// This program starts three instances in one process, each with separate clients. In production each instance is a process. Then
 // the program shuts down the leader until no instance is left. It prints who leads, and how long each change took.
 //
 //   - Who leads: the holder of the lock. Its field in Redis begins with the id of the instance's client.

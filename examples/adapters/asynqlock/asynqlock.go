@@ -6,18 +6,20 @@
 //	    key: "invoice:#{payload.invoice_id}"
 //	    wait_time: none # the queue waits, not the worker
 //
-// The program wires the guard in two places:
+// Copy asynqlock.go. The program wires the guard in two places:
 //
 //	guard, err := asynqlock.New(locking, rules, map[string]any{"invoice:send": Invoice{}}, nil)
 //	mux.Use(guard.Middleware)
 //	server := asynq.NewServer(redis, asynqlock.Config(asynq.Config{Concurrency: 10}))
 //
-// If the lock of a task is taken, or if Redis does not answer, asynq delivers the task again later, and the task keeps its
-// retries. asynq archives a task that has no retries left, whatever its error is. Such a task waits in its worker instead. If its
-// timeout passes during that wait, or if the process dies, asynq archives the task, although its handler has not run. A debounce
-// window that is longer than the timeout always ends in that way. So enqueue tasks with retries, which is the default.
-//
+// If the lock of a task is taken, or if Redis does not answer, asynq delivers the task again after the RetryAfter of the
+// refusal, and the task keeps its retries. asynq looks for such tasks every DelayedTaskCheckInterval, which is 5 s by default.
 // A task without a key, and a task whose handler loses its lock, fail like any other task.
+//
+// asynq archives a task that has no retries left, whatever its error is. Such a task waits in its worker instead. If its
+// timeout passes during that wait, or if the process dies, asynq archives the task, although its handler has not run. A
+// debounce window that is longer than the timeout always ends in that way. So enqueue tasks with retries, which is the
+// default.
 //
 // Shut down the server first and close the lock client after that. asynq puts tasks that still wait back into the queue.
 package asynqlock

@@ -1,4 +1,5 @@
-// Package fiberlock runs routes of fiber v3 under the locks of declared rules, with package httplock. Copy its files.
+// Package fiberlock runs routes of fiber v3 under the locks of declared rules, with package httplock. Copy its
+// files, without the tests.
 //
 //	guard, err := httplock.New(locks, httplock.WithSet(rules))
 //	app := fiber.New(fiber.Config{UnescapePath: true})

@@ -1,5 +1,5 @@
-// Package gocronlock runs the jobs of gocron (github.com/go-co-op/gocron/v2) in one of several instances of a service. With a
-// [Locker], each run of a job takes a lock, and the instances share the jobs:
+// Package gocronlock runs the jobs of gocron (github.com/go-co-op/gocron/v2) in one of several instances of a service. Copy
+// locker.go, elector.go or both. With a [Locker], each run of a job takes a lock, and the instances share the jobs:
 //
 //	locker := gocronlock.NewLocker(locks, 5*time.Second)
 //	_, err := locker.NewJob(scheduler, gocron.CronJob("0 3 * * *", false), "close-day", closeDay)

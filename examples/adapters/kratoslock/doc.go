@@ -1,5 +1,6 @@
-// Package kratoslock runs the operations of kratos servers under the locks of declared rules, with package grpclock. One
-// middleware serves both transports:
+// Package kratoslock runs the operations of kratos servers under the locks of declared rules, with package grpclock. Copy its
+// files, without the tests. One middleware serves both transports (http and grpc are the packages transport/http and
+// transport/grpc of github.com/go-kratos/kratos/v2):
 //
 //	guard, err := grpclock.New(locks, grpclock.WithSet(rules))
 //	httpServer := http.NewServer(http.Middleware(recovery.Recovery(), authentication, kratoslock.Middleware(guard)))

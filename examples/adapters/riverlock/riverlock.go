@@ -6,7 +6,7 @@
 //	    key: "order:#{args.order_id}"
 //	    wait_time: none # the queue waits, not the worker
 //
-// The guard is a middleware of the client:
+// Copy riverlock.go. The guard is a middleware of the client:
 //
 //	guard, err := riverlock.New(locking, rules, nil, ChargeArgs{}, RefundArgs{})
 //	client, err := river.NewClient(driver, &river.Config{Middleware: []rivertype.Middleware{guard}, …})

@@ -5,15 +5,21 @@
 //	  - func: handler/pay-order
 //	    key: "order:#{payload.order_id}"
 //
-// The guard is a middleware of the router:
+// Copy watermilllock.go. The guard is the last middleware of the router:
 //
 //	guard, err := watermilllock.New(locking, rules, map[string]any{"pay-order": Order{}}, nil)
-//	router.AddMiddleware(guard.Middleware)
+//	poison, err := middleware.PoisonQueueWithFilter(publisher, "poison", watermilllock.IsPoison)
+//	router.AddMiddleware(poison, retry.Middleware, guard.Middleware)
+//
+// Inside the guard, the poison queue and the Retry of Watermill do not see its refusals.
 //
 // If the lock of a message is taken, or if Redis does not answer, the guard nacks the message after a pause, and the broker
-// delivers it again. A poison queue must not take such a message: pass [IsPoison] to middleware.PoisonQueueWithFilter. Do not use
-// middleware.InstantAck, because the broker does not deliver an acknowledged message again. A message without a key, and a message
-// whose handler gives up because it has lost its lock, fail like any other message.
+// delivers it again. The poison queue must not take such a message, so [IsPoison] is its filter. Do not use
+// middleware.InstantAck, because the broker does not deliver an acknowledged message again.
+//
+// A message without a key, and a message whose handler gives up because it has lost its lock, fail like any other message: the
+// guard adds no pause, because Retry or the poison queue may handle the failure. Without them, a message without a key is nacked
+// at once, again and again.
 //
 // The router publishes the messages that a handler returns after the release of the lock, and publishing may fail. So a handler
 // that returns messages begins no debounce window.
