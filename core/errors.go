@@ -17,10 +17,10 @@ import (
 )
 
 // The sentinel errors of this package. Every error that the package returns matches one of them with [errors.Is]
-// (ErrLost matches ErrNotHeld, too, and ErrHeldTooLong matches both), and wraps its cause: a network error, a Redis reply, [context.DeadlineExceeded] or
-// [context.Canceled]. Two kinds of errors match no sentinel: the errors of closing connections in [Client.Close], and
-// the errors of the functions given to [Lock.Do] and [BeforeWait]. [Open] does not wrap an error of the URL parser that
-// would show a password.
+// (ErrLost matches ErrNotHeld, too, and ErrHeldTooLong matches both), and wraps its cause: a network error, a Redis reply,
+// [context.DeadlineExceeded] or [context.Canceled]. Two kinds of errors match no sentinel: the errors of closing connections
+// in [Client.Close], and the errors of the functions given to [Lock.Do] and [BeforeWait]. [Open] does not wrap an error of
+// the URL parser that would show a password.
 var (
 	// ErrNotAcquired means that the lock was not acquired: another holder had it for the whole wait time, or the
 	// caller's context ended first. It is always inside a [*NotAcquiredError].

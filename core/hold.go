@@ -267,7 +267,7 @@ func (w *watcher) Ended(h *holding.Hold, how holding.End) {
 	}
 	r := HoldResult{
 		HoldInfo: infoOf(h), Remaining: how.Remaining, Lost: how.Lost, Left: how.Left, Moved: how.Moved,
-		TooLong: how.TooLong, HandedOff: how.HandedOff, Err: publicError(how.Err),
+		HeldTooLong: how.HeldTooLong, HandedOff: how.HandedOff, Err: publicError(how.Err),
 	}
 	r.Held = time.Since(r.Acquired)
 	w.observers.holdEnd.Notify(h.Observed(), r)

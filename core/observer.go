@@ -73,14 +73,14 @@ type HoldInfo struct {
 // HoldResult describes how a hold ended.
 type HoldResult struct {
 	HoldInfo
-	Held      time.Duration
-	Remaining time.Duration // rest of the lease when the end began; 0 when lost, and when the client was closed before
-	Lost      bool          // the lock was lost before the release
-	TooLong   bool          // held for longer than its [MaxHold]; Lost reports whether the lease had also ended
-	Left      bool          // the key stays until it expires: [Hold.Leave], or the client was closed before the release
-	Moved     bool          // ended by [Hold.Handover]; another hold of the same lock continues
-	HandedOff bool          // the release gave the lock to a waiter of this client: handed it off by a script, or passed it on in memory
-	Err       error         // the error that Release returned
+	Held        time.Duration
+	Remaining   time.Duration // rest of the lease when the end began; 0 when lost, and when the client was closed before
+	Lost        bool          // the lock was lost before the release
+	HeldTooLong bool          // held for longer than its [MaxHold]; Lost reports whether the lease had also ended
+	Left        bool          // the key stays until it expires: [Hold.Leave], or the client was closed before the release
+	Moved       bool          // ended by [Hold.Handover]; another hold of the same lock continues
+	HandedOff   bool          // the release gave the lock to a waiter of this client: handed it off by a script, or passed it on in memory
+	Err         error         // the error that Release returned
 }
 
 // Contention describes the first time that an acquisition found the lock taken.
@@ -147,9 +147,8 @@ type Observer struct {
 	Renewal func(ctx context.Context, r Renewal)
 
 	// Loss is called once per hold that was lost, held for longer than its [MaxHold], or left to its lease by
-	// [Client.Close]. The context of the hold ends
-	// before Loss is called, so a handler may already release the hold. HoldEnd can therefore be called before Loss, or
-	// at the same time.
+	// [Client.Close]. The context of the hold ends before Loss is called, so a handler may already release the hold.
+	// HoldEnd can therefore be called before Loss, or at the same time.
 	Loss func(ctx context.Context, l Loss)
 
 	// Leak is called when a hold was garbage-collected without a Release, also if the hold was lost before. A

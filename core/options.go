@@ -207,18 +207,19 @@ func WithNamedConnections() Option {
 }
 
 // WithLossNotice makes the client listen for changes of the keys that it holds. A holder then learns within milliseconds
-// that its lock was deleted, forced away or evicted, also if the lease is fixed. Without the option it learns of that at
-// the next renewal, or when it releases the lock.
+// that its lock was deleted, forced away or evicted, also if the lease is fixed. That begins when the hold has lasted for one
+// to two seconds. Before that, and without the option, the holder learns of it at the next renewal, or when it releases the
+// lock.
 //
 // The option needs keyspace notifications: set notify-keyspace-events to "Kghzxe" on every server. The Redis user needs
 // the channels of notifications, such as &__keyspace@0__:shop:*, which [Client.Preflight] lists. Without the setting the
 // option has no effect, and Preflight reports that. With it, Redis publishes a message for every write to a hash or a
 // sorted set, also of other programs.
 //
-// The client subscribes to the key of each hold that lasts longer than one to two seconds, on a further connection to each
-// master, and then asks Redis once whether it still has the lock. A notification is only a hint: the client asks Redis
-// before it ends a hold. Notifications may be missed, and FLUSHALL and FLUSHDB send none, so losses are also found as
-// without the option. Default: off.
+// The client subscribes on a further connection to each master. A notification is only a hint: the client asks Redis before
+// it ends a hold. It also asks when it subscribes, and when another holder releases the same read lock or semaphore: at most
+// about 50 times a second for each long hold, and one command asks about several holds. Notifications may be missed, and
+// FLUSHALL and FLUSHDB send none, so losses are also found as without the option. Default: off.
 func WithLossNotice() Option {
 	return func(c *config) error {
 		c.lossNotice = true

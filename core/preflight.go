@@ -98,8 +98,9 @@ func (c *PreflightCheck) title() string {
 // Preflight tries everything that the given kinds of lock need from this Redis, with probe locks whose names begin with
 // "interlock_preflight:". It tries an acquisition, which has to keep another client out, a re-entry, a renewal, a
 // hand-off to a waiter of the same client, a message to a waiter of another client, and the release. With
-// [WithLossNotice] it also waits for a keyspace notification. Without kinds it tries [KindReentrant]. For KindReentrant it also takes a MultiLock over several slots, to detect a proxy that sends a
-// script to the server of its first key: behind such a proxy MultiLocks and lists of keys do not exclude others.
+// [WithLossNotice] it also waits for a keyspace notification. Without kinds it tries [KindReentrant]. For KindReentrant it
+// also takes a MultiLock over several slots, to detect a proxy that sends a script to the server of its first key: behind
+// such a proxy MultiLocks and lists of keys do not exclude others.
 // Preflight asks the masters for their role and their maxmemory-policy, and includes the warnings of [Client.Wire].
 // Probe keys are deleted at the end. If that fails, they expire within seconds, except for plain semaphores and
 // latches: the report contains the command that deletes those.

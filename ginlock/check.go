@@ -48,7 +48,8 @@ import (
 //   - Keys without a part of the request, so that all requests of a route share one lock: a warning to observers.
 //
 // Check does not see a Middleware, a Handler or a Lock that another handler calls: give the handler itself to Use. Check
-// includes the [Lock]s of the client that are on chains of the engines, because a request may take their locks, too.
+// includes the handlers of [Lock] of the client that are on chains of the engines, because a request may take their locks,
+// too.
 //
 // A rule has to match a route of at least one engine that was ever given to Check. If engines share a rule file, give
 // Check all of them at once.
@@ -57,7 +58,7 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	if slices.Contains(engines, nil) {
 		return errors.New("ginlock: Check: the engine is nil")
 	}
-	var locks []*chainHandler // of the guard of the Locks, unless g is that guard
+	var locks []*chainHandler // the handlers of Lock, unless g is their guard
 	if g.locks != nil {
 		locks = g.locks.chainHandlers()
 		g.locks.server.learn(engines)
@@ -108,7 +109,7 @@ func (g *Guard) recorded(hasHandlers bool) []error {
 	case hasHandlers || len(g.middlewares)+len(g.problems) > 0 || g.handled.Load():
 		return slices.Clone(g.problems)
 	case g.locks == nil:
-		return []error{errors.New("the program has no Lock of this client: pass the client whose Locks are on the routes, or remove the call of Check")}
+		return []error{errors.New("the program has no Lock of this client: pass the client that Lock was given, or remove the call of Check")}
 	default:
 		return []error{errors.New("the guard has no rules, because Middleware, Handler and Handle were never called: write r.Use(guard.Middleware(rules)) before the routes")}
 	}

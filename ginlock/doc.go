@@ -26,7 +26,7 @@
 //
 // A route is a method and a path as registered, including the base path of its group: the path that
 // [gin.Context.FullPath] returns. Call [Guard.Check] after all routes are registered and before the server starts. It
-// returns every problem of the rules, including the rules of Locks. A program without a guard calls [Check] instead. A
+// returns every problem of the rules, including the rules of [Lock]. A program without a guard calls [Check] instead. A
 // route with a broken rule answers 500 and never runs its handler.
 //
 // If there are several rules in one place, each needs a name. Their locks are taken in order and freed in reverse.
@@ -131,9 +131,9 @@
 // reads the rest of the body under the lock, so a slow client prolongs the hold. Limit that time with
 // http.Server.ReadTimeout.
 //
-// All requests that wait under one guard hold at most 64 MiB of bodies; the Locks of a client count as one guard. Beyond that, a request whose key uses the
-// body is answered as an overload. Any other request waits with its body unread, and the guard notices only at the end
-// of the wait that its client has left.
+// All requests that wait under one guard hold at most 64 MiB of bodies; the handlers that [Lock] returns for a client count
+// as one guard. Beyond that, a request whose key uses the body is answered as an overload. Any other request waits with
+// its body unread, and the guard notices only at the end of the wait that its client has left.
 //
 // Before it reads the body, the guard decides everything that does not depend on the content of the body. It checks
 // conditions and parts of keys that do not use the body, the Content-Type and Content-Length of the body, the number

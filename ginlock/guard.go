@@ -23,7 +23,7 @@ type Guard struct {
 	server  server
 	numbers httpcall.Numbers
 	handled atomic.Bool // Handle was called
-	locks   *Guard      // the guard of the client's Locks; nil in that guard itself
+	locks   *Guard      // the guard that guardOf returns; nil in that guard itself
 
 	mu          sync.Mutex
 	chained     []*chainHandler // the handlers that Handler or Lock returned

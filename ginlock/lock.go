@@ -2,6 +2,7 @@ package ginlock
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -16,15 +17,17 @@ import (
 //
 //	r.POST("/orders/:orderId/pay", ginlock.Lock(locks, "order:pay:#{path.orderId}"), pay)
 //
-// A request waits up to [ruleset.DefaultWaitTime] and is then refused. key is the Key of a [ruleset.Rule]. A rule after it
-// sets other fields, and leaves Key and Endpoint empty:
+// A request waits up to [ruleset.DefaultWaitTime] and is then refused. key is the Key of a [ruleset.Rule]. It is a constant
+// of the program, because Lock keeps each different key until the end of the client: write #{path.orderId}, not the id. A
+// rule after the key sets other fields, and leaves Key and Endpoint empty:
 //
 //	ginlock.Lock(locks, "order:pay:#{path.orderId}", ruleset.Rule{WaitTime: 3 * time.Second, OnBusy: failpolicy.Skip})
 //
 // The lock works like a [Guard.Handler] with that rule, without the options of a guard: a rule that needs a registered
 // variable, a fallback or a buffer needs a guard. The name of the rule, the label in metrics and spans, is the route
-// unless the rule has a Name. A request takes its Locks and the locks of its guards, in the order of its chain. Rules of
-// one route need different names; several Locks of a route are numbered: "POST /orders (2)".
+// unless the rule has a Name. A request takes the locks of all Lock handlers and guards on its chain, in the order of the
+// chain. Rules of one route need different names; the names of several Lock handlers are numbered: "POST /orders (2)". A
+// request without a route (404, 405) takes the lock, too, unless the rule reads path or route: then it passes unlocked.
 //
 // Lock panics if the rule is wrong, as gin does if a route is wrong. Only the route shows which path parameters exist:
 // call [Check] after all routes are registered. Otherwise the route answers 500, and its first request shows the reason
@@ -43,12 +46,12 @@ func Lock(locks *core.Client, key string, further ...ruleset.Rule) gin.HandlerFu
 	return h.handler
 }
 
-// Check compares the Locks of a client with the routes of one or more engines, like [Guard.Check]. If the program has a
-// guard for the same engines, call the Check of the guard instead: it checks the Locks, too, and the rules of both together.
+// Check compares the rules of Lock of a client with the routes of one or more engines, like [Guard.Check]. If the program has
+// a guard for the same engines, call the Check of the guard instead: it checks the rules of both together.
 func Check(locks *core.Client, engine *gin.Engine, more ...*gin.Engine) error {
 	g, err := guardOf(locks)
 	if err != nil {
-		return err
+		return fmt.Errorf("ginlock: Check: %w", err)
 	}
 	return g.Check(engine, more...)
 }
@@ -56,7 +59,7 @@ func Check(locks *core.Client, engine *gin.Engine, more ...*gin.Engine) error {
 // lockGuardKey is the key of the value that guardOf keeps on a client.
 type lockGuardKey struct{}
 
-// guardOf returns the guard of the Locks of a client. It has no options and no sets.
+// guardOf returns the guard in which Lock places the rules of a client. It has no options and no sets.
 func guardOf(locks *core.Client) (*Guard, error) {
 	a, err := aspect.Of(locks)
 	if err != nil {

@@ -27,7 +27,7 @@ func (s *shop) lock(key string, further ...ruleset.Rule) gin.HandlerFunc {
 	return ginlock.Lock(s.locks, key, further...)
 }
 
-// checkLocks fails the test if Check finds a problem of the Locks.
+// checkLocks fails the test if Check finds a problem of a Lock.
 func (s *shop) checkLocks(t testing.TB) {
 	t.Helper()
 	if err := ginlock.Check(s.locks, s.engine); err != nil {
@@ -87,7 +87,7 @@ func TestLock_Panics(t *testing.T) {
 		if !strings.HasPrefix(got, "ginlock: Lock at ") || !strings.Contains(got, name) {
 			t.Errorf("got %q, want %q", got, name)
 		}
-		wantText(t, ginlock.Check(bad, gin.New()), name)
+		wantText(t, ginlock.Check(bad, gin.New()), "ginlock: Check: ", name)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestLock_Check(t *testing.T) {
 	}
 }
 
-// Check of a guard checks its rules together with the Locks of the client. So does a reload.
+// Check of a guard checks its rules together with the rules of Lock. So does a reload.
 func TestLock_BesideAGuard(t *testing.T) {
 	t.Parallel()
 	const file = "uncovered: error\nrules:\n  - {http: POST /both, key: file, wait_time: none"
@@ -274,7 +274,7 @@ func TestLock_BesideAGuard(t *testing.T) {
 	})
 }
 
-// The Locks of a route are numbered in the order of the chain. The numbers are the labels of all observations.
+// The names of several Lock handlers are numbered in the order of the chain. The names are the labels of all observations.
 func TestLock_TwoOnARoute(t *testing.T) {
 	t.Parallel()
 	rec := &record{}

@@ -23,7 +23,7 @@ type Guard struct {
 	methods *methodrules.Methods
 
 	unary, streams atomic.Bool // whether the program called the method that returns the interceptor
-	renamed        renamed
+	mismatches     nameMismatches
 }
 
 // New returns a guard that takes its locks from a lock client. The caller closes the client. The error
@@ -70,7 +70,7 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 // the rules of the method that the server matched.
 func (g *Guard) unaryRules(ctx context.Context, method string) *methodrules.Entry {
 	if matched, differs := matchedMethod(ctx, method); differs && g.methods.Unregistered(methodrules.Key{Path: matched}) != nil {
-		return g.renamed.entry(matched, method)
+		return g.mismatches.entry(matched, method)
 	}
 	return g.methods.Registered(methodrules.Key{Path: method})
 }
@@ -84,13 +84,13 @@ func matchedMethod(ctx context.Context, named string) (matched string, differs b
 	return matched, known && matched != named && !methodcall.Within(ctx, matched)
 }
 
-// renamed holds an entry with an error for each handler that names another method than the server matched. The rules of
+// nameMismatches holds an entry with an error for each handler that names another method than the server matched. The rules of
 // the matched method cannot be applied to it.
-type renamed struct{ entries sync.Map } // from the method that the handler names to a *methodrules.Entry
+type nameMismatches struct{ entries sync.Map } // from the method that the handler names to a *methodrules.Entry
 
 // entry returns the entry of a handler.
-func (r *renamed) entry(matched, named string) *methodrules.Entry {
-	e, _ := r.entries.LoadOrStore(named, &methodrules.Entry{
+func (m *nameMismatches) entry(matched, named string) *methodrules.Entry {
+	e, _ := m.entries.LoadOrStore(named, &methodrules.Entry{
 		Endpoint: ruleset.GRPC(matched),
 		Err:      fmt.Errorf("the server has matched %s, but its handler names %s: give the rule to %[2]s, or register the service under the name in its .proto file", matched, named),
 	})

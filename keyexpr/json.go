@@ -49,9 +49,9 @@ func DecodeJSON(document []byte) (any, error) {
 }
 
 // DecodeJSONAs decodes a document like [DecodeJSON] and then into a new value of type t, as encoding/json does. It returns a
-// pointer to that value. If t is nil, it returns the result of DecodeJSON. Its errors do not quote the document.
+// pointer to that value. If t is nil, it returns the result of DecodeJSON. Its errors quote no value of the document.
 func DecodeJSONAs(document []byte, t reflect.Type) (any, error) {
-	value, err := DecodeJSON(document) // refuses a name that is there twice: another type may take the other value
+	value, err := DecodeJSON(document) // refuses a repeated name, of which t may take the other value
 	if err != nil || t == nil {
 		return value, err
 	}
@@ -59,22 +59,18 @@ func DecodeJSONAs(document []byte, t reflect.Type) (any, error) {
 	d.UseNumber()
 	target := reflect.New(t)
 	if err := d.Decode(target.Interface()); err != nil {
-		return nil, withoutValue(err)
+		return nil, mismatch(err, t)
 	}
 	return target.Interface(), nil
 }
 
-// withoutValue returns an error without the part of the document that err quotes.
-func withoutValue(err error) error {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case !ok:
-		return err
-	case wrong.Field == "":
-		return errors.New("the document is not of type " + wrong.Type.String())
-	default:
+// mismatch returns the error for a document that encoding/json has not decoded into a t because of err. It does not wrap
+// err, which may quote the document: errors of [time.Time], [json.Number] and of methods of the program do.
+func mismatch(err error, t reflect.Type) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return errors.New("the field " + wrong.Field + " is not of type " + wrong.Type.String())
 	}
+	return errors.New("the document is not of type " + t.String())
 }
 
 // decodeValue decodes one value token by token. If it decoded the value as a whole, encoding/json

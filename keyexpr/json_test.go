@@ -3,9 +3,11 @@ package keyexpr_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -263,14 +265,39 @@ func TestDecodeJSONAs(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	if _, err := keyexpr.DecodeJSONAs([]byte(`{"id": "a", "ID": "b"}`), typ); err == nil {
-		t.Error("a name that is there twice was accepted")
-	}
-	for document, want := range map[string]string{`{"id": 4711}`: "the field id is not of type string", `4711`: "the document is not of type keyexpr_test.order"} {
-		if _, err := keyexpr.DecodeJSONAs([]byte(document), typ); err == nil || err.Error() != want {
-			t.Errorf("%s: got %v, want %q", document, err, want)
-		}
+		t.Error("a repeated name was accepted")
 	}
 	if got, err := keyexpr.DecodeJSONAs([]byte(`[true]`), nil); err != nil || !reflect.DeepEqual(got, []any{true}) {
 		t.Errorf("without a type: got %v, %v", got, err)
+	}
+}
+
+// secret is a text that does not decode.
+type secret string
+
+func (*secret) UnmarshalJSON(text []byte) error { return fmt.Errorf("unknown secret %s", text) }
+
+// The errors go to logs.
+func TestDecodeJSONAs_QuotesNoValue(t *testing.T) {
+	t.Parallel()
+	type order struct {
+		ID     string      `json:"id"`
+		Date   time.Time   `json:"date"`
+		Amount json.Number `json:"amount"`
+		Count  int         `json:"count,string"`
+		Secret secret      `json:"secret"`
+	}
+	const other = "the document is not of type keyexpr_test.order"
+	for document, want := range map[string]string{
+		`{"id": 4711}`:        "the field id is not of type string",
+		`4711`:                other,
+		`{"date": "4711"}`:    other,
+		`{"amount": "x4711"}`: other,
+		`{"count": "x4711"}`:  other,
+		`{"secret": "4711"}`:  other,
+	} {
+		if _, err := keyexpr.DecodeJSONAs([]byte(document), reflect.TypeFor[order]()); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %q", document, err, want)
+		}
 	}
 }

@@ -91,7 +91,7 @@ func (h *harness) notifyAllOf(t *testing.T, key string) {
 	h.HoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true, Err: core.ErrUnavailable})
 	over := h.HoldStart(ctx, info)
 	h.Loss(over, core.Loss{HoldInfo: info, Cause: core.ErrHeldTooLong})
-	h.HoldEnd(over, core.HoldResult{HoldInfo: info, TooLong: true, Err: core.ErrHeldTooLong})
+	h.HoldEnd(over, core.HoldResult{HoldInfo: info, HeldTooLong: true, Err: core.ErrHeldTooLong})
 	h.Failure(ctx, aspect.Failure{Subject: subject, Cause: failpolicy.Busy, Strategy: failpolicy.Skip})
 	h.Unlocked(ctx, aspect.UnlockedRun{Subject: subject, Reason: aspect.UnlockedDisabled})
 	h.Decision(ctx, aspect.Decision{Subject: subject, DryRun: true})

@@ -57,8 +57,8 @@ func (o *holds) observeEnd(ctx context.Context, r core.HoldResult) {
 	if r.HandedOff {
 		s.AddEvent(eventHandedOver)
 	}
-	if r.Lost || r.TooLong {
-		s.lose(r.TooLong)
+	if r.Lost || r.HeldTooLong {
+		s.lose(r.HeldTooLong)
 	}
 	if outcome == outcomeFailed {
 		s.fail(errorType(r.Err), "release failed")
@@ -70,7 +70,7 @@ func holdOutcome(r *core.HoldResult) string {
 	switch {
 	case r.Moved:
 		return outcomeMoved
-	case r.TooLong && errors.Is(r.Err, core.ErrHeldTooLong):
+	case r.HeldTooLong && errors.Is(r.Err, core.ErrHeldTooLong):
 		return outcomeHeldTooLong
 	case r.Lost:
 		return outcomeLost
@@ -101,7 +101,7 @@ func (o *holds) recordHeld(ctx context.Context, rule *rule, held time.Duration, 
 // lease, and nothing for a hold whose client was closed or that was held for too long, because that lease was not
 // renewed.
 func (o *holds) recordRemaining(ctx context.Context, rule *rule, r *core.HoldResult) {
-	if r.Reentrant || r.Lease <= 0 || r.TooLong || errors.Is(r.Err, core.ErrClosed) || !o.inst.remaining.Enabled(ctx) {
+	if r.Reentrant || r.Lease <= 0 || r.HeldTooLong || errors.Is(r.Err, core.ErrClosed) || !o.inst.remaining.Enabled(ctx) {
 		return
 	}
 	left := r.Remaining.Seconds() / r.Lease.Seconds()
@@ -175,13 +175,13 @@ func (o *holds) observeLoss(ctx context.Context, l core.Loss) {
 		return
 	}
 	s := o.spans.find(ctx, spanHold, &l.Acquisition)
-	tooLong := errors.Is(l.Cause, core.ErrHeldTooLong)
+	heldTooLong := errors.Is(l.Cause, core.ErrHeldTooLong)
 	if s != nil {
-		s.lose(tooLong)
+		s.lose(heldTooLong)
 	}
-	if tooLong {
+	if heldTooLong {
 		o.inst.heldTooLong.Add(ctx, 1, rule.labels.add...)
-		o.log.logHold(ctx, &o.log.tooLong, rule.ruleID, &l.HoldInfo, nil)
+		o.log.logHold(ctx, &o.log.heldTooLong, rule.ruleID, &l.HoldInfo, nil)
 		return
 	}
 	o.inst.lost.Add(ctx, 1, rule.labels.add...)

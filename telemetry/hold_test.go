@@ -27,10 +27,10 @@ func TestHold_Outcomes(t *testing.T) {
 		{core.HoldResult{}, "released", false, 0},
 		{core.HoldResult{Left: true}, "left", false, 0},
 		{core.HoldResult{Lost: true, Err: core.ErrLost}, "lost", true, 0},
-		{core.HoldResult{TooLong: true, Err: core.ErrHeldTooLong}, "held_too_long", true, 0},
-		{core.HoldResult{TooLong: true, Lost: true, Err: core.ErrHeldTooLong}, "held_too_long", true, 0},
-		{core.HoldResult{TooLong: true, Err: core.ErrUnavailable}, "failed", true, 1},
-		{core.HoldResult{TooLong: true, Left: true, Err: core.ErrClosed}, "left", true, 0},
+		{core.HoldResult{HeldTooLong: true, Err: core.ErrHeldTooLong}, "held_too_long", true, 0},
+		{core.HoldResult{HeldTooLong: true, Lost: true, Err: core.ErrHeldTooLong}, "held_too_long", true, 0},
+		{core.HoldResult{HeldTooLong: true, Err: core.ErrUnavailable}, "failed", true, 1},
+		{core.HoldResult{HeldTooLong: true, Left: true, Err: core.ErrClosed}, "left", true, 0},
 		{core.HoldResult{Err: core.ErrUnavailable}, "failed", true, 1},
 		{core.HoldResult{Err: core.ErrNotHeld}, "released", false, 0},
 	} {
@@ -316,7 +316,7 @@ func TestHold_RemainingLease(t *testing.T) {
 	}{
 		"a quarter":                 {core.HoldResult{Remaining: 15 * time.Second}, 0.25},
 		"lost":                      {core.HoldResult{Remaining: 15 * time.Second, Lost: true}, 0},
-		"held for too long":         {core.HoldResult{Remaining: 15 * time.Second, TooLong: true}, -1},
+		"held for too long":         {core.HoldResult{Remaining: 15 * time.Second, HeldTooLong: true}, -1},
 		"longer than configured":    {core.HoldResult{Remaining: 2 * time.Minute}, 1},
 		"expired":                   {core.HoldResult{Remaining: -time.Second}, 0},
 		"release not confirmed":     {core.HoldResult{Remaining: 30 * time.Second, Err: core.ErrUnavailable}, 0.5},

@@ -12,9 +12,9 @@ import (
 
 // logger writes log records. Each message has a separate rate limit.
 type logger struct {
-	out                                                                      *slog.Logger // nil: none was given
-	rawKeys                                                                  bool
-	lost, tooLong, left, leaked, release, renewal, backend, noLock, longWait limitedMessage
+	out                                                                          *slog.Logger // nil: none was given
+	rawKeys                                                                      bool
+	lost, heldTooLong, left, leaked, release, renewal, backend, noLock, longWait limitedMessage
 }
 
 // limitedMessage is a message whose records are rate-limited.
@@ -26,17 +26,17 @@ type limitedMessage struct {
 
 func newLogger(out *slog.Logger, rawKeys bool) *logger {
 	return &logger{
-		out:      out,
-		rawKeys:  rawKeys,
-		lost:     limitedMessage{level: slog.LevelError, text: "lock lost under its holder"},
-		tooLong:  limitedMessage{level: slog.LevelWarn, text: "lock held too long: it is not renewed any more"},
-		left:     limitedMessage{level: slog.LevelWarn, text: "lock left to its lease: the client was closed under its holder"},
-		leaked:   limitedMessage{level: slog.LevelError, text: "lock never released: its Hold was garbage-collected"},
-		release:  limitedMessage{level: slog.LevelWarn, text: "lock release failed"},
-		renewal:  limitedMessage{level: slog.LevelWarn, text: "lock renewal failed"},
-		backend:  limitedMessage{level: slog.LevelWarn, text: "lock backend failed"},
-		noLock:   limitedMessage{level: slog.LevelError, text: "key holds something that is not a lock"}, // does not go away by itself
-		longWait: limitedMessage{level: slog.LevelWarn, text: "long wait for a lock"},
+		out:         out,
+		rawKeys:     rawKeys,
+		lost:        limitedMessage{level: slog.LevelError, text: "lock lost under its holder"},
+		heldTooLong: limitedMessage{level: slog.LevelWarn, text: "lock held too long: it is not renewed any more"},
+		left:        limitedMessage{level: slog.LevelWarn, text: "lock left to its lease: the client was closed under its holder"},
+		leaked:      limitedMessage{level: slog.LevelError, text: "lock never released: its Hold was garbage-collected"},
+		release:     limitedMessage{level: slog.LevelWarn, text: "lock release failed"},
+		renewal:     limitedMessage{level: slog.LevelWarn, text: "lock renewal failed"},
+		backend:     limitedMessage{level: slog.LevelWarn, text: "lock backend failed"},
+		noLock:      limitedMessage{level: slog.LevelError, text: "key holds something that is not a lock"}, // does not go away by itself
+		longWait:    limitedMessage{level: slog.LevelWarn, text: "long wait for a lock"},
 	}
 }
 

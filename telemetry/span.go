@@ -49,11 +49,11 @@ func (s *span) fail(errType, text string) {
 
 // lose adds the event of the loss, or of a hold that was held for too long, once. The release of a lost hold may end
 // the span before the observer of the loss runs.
-func (s *span) lose(tooLong bool) {
+func (s *span) lose(heldTooLong bool) {
 	if !s.lost.CompareAndSwap(false, true) {
 		return
 	}
-	if tooLong {
+	if heldTooLong {
 		s.AddEvent(eventHeldTooLong)
 		s.fail(outcomeHeldTooLong, "lock held too long")
 		return

@@ -15,7 +15,6 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,20 +90,20 @@ func unreleased(changelog string) string {
 	return section
 }
 
-// names reports whether a section contains the changed identifier or its type as a word. For
-// "./core.(*Client).Locks: removed" these are Client and Locks, for "package ./core/fence: removed" fence.
+// names reports whether the code in a section, which is between backticks, contains the changed identifier as a word. For
+// "./core.(*Client).Locks: removed" this is Locks, for "package ./core/fence: removed" fence.
 func names(section, message string) bool {
 	changed, _, _ := strings.Cut(message, ": ")
-	changed = path.Base(changed)
-	if _, identifier, found := strings.Cut(changed, "."); found {
-		changed = identifier
-	}
-	return slices.ContainsFunc(word.FindAllString(changed, -1), func(name string) bool {
-		return slices.Contains(word.FindAllString(section, -1), name)
-	})
+	changed, _, _ = strings.Cut(changed, ", method set of ") // a method of an embedded type
+	identifiers := word.FindAllString(changed, -1)
+	name := identifiers[len(identifiers)-1]
+	return slices.Contains(word.FindAllString(strings.Join(code.FindAllString(section, -1), " "), -1), name)
 }
 
-var word = regexp.MustCompile(`\w+`)
+var (
+	code = regexp.MustCompile("`[^`\n]+`")
+	word = regexp.MustCompile(`\w+`)
+)
 
 // loadModule returns the public packages of the module in a folder.
 func loadModule(dir string) (*apidiff.Module, error) {

@@ -8,13 +8,20 @@ import (
 )
 
 func TestCheckAPI(t *testing.T) {
-	const before = "package shop\n\ntype Cart struct{ Items int }\n\nfunc Pay() {}\n\nfunc (Cart) Add() {}\n"
+	const before = "package shop\n\ntype Cart struct{ Items, Sum int }\n\nfunc Pay() {}\n\nfunc (Cart) Add() {}\n\ntype Order struct{ Cart }\n"
+	noMethod := strings.Replace(before, "func (Cart) Add() {}", "", 1)
+	noField := strings.Replace(before, ", Sum int", " int", 1)
 	tests := map[string]struct{ after, changelog, missing string }{
-		"compatible":         {before + "func Refund() {}\n", "## Unreleased\n", ""},
-		"removed, not named": {strings.Replace(before, "func Pay() {}", "", 1), "## Unreleased\n\nPayments\n\n## 0.1.0 - 2026-11-21\nPay\n", "Pay: removed"},
-		"removed and named":  {strings.Replace(before, "func Pay() {}", "", 1), "# Changelog\n\n## Unreleased\n- `Pay` is removed.\n", ""},
-		"method, type named": {strings.Replace(before, "func (Cart) Add() {}", "", 1), "## Unreleased\n- `Cart` has no methods.\n", ""},
-		"package removed":    {"", "## Unreleased\n", "package"},
+		"compatible":          {before + "func Refund() {}\n", "## Unreleased\n", ""},
+		"removed, not named":  {strings.Replace(before, "func Pay() {}", "", 1), "## Unreleased\n\nPayments\n\n## 0.1.0 - 2026-11-21\nPay\n", "Pay: removed"},
+		"removed, in no code": {strings.Replace(before, "func Pay() {}", "", 1), "## Unreleased\n\nPay is removed.\n", "Pay: removed"},
+		"removed and named":   {strings.Replace(before, "func Pay() {}", "", 1), "# Changelog\n\n## Unreleased\n- `shop.Pay(…)` is removed.\n", ""},
+		"method, type named":  {noMethod, "## Unreleased\n- `Cart` and `Order` have no methods.\n", "Cart.Add, method set of Order: removed"},
+		"method named":        {noMethod, "## Unreleased\n- `Cart.Add` is removed.\n", ""},
+		"field, type named":   {noField, "## Unreleased\n- `Cart` is smaller.\n", "Cart.Sum: removed"},
+		"field named":         {noField, "## Unreleased\n- `Sum` of a cart is removed.\n", ""},
+		"package removed":     {"", "## Unreleased\n", "package"},
+		"package named":       {"", "## Unreleased\n- Package `shop` is removed.\n", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

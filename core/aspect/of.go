@@ -17,15 +17,15 @@ func Of(locks *core.Client) (*Aspect, error) {
 	}
 	shared := locks.ForAdapters().Shared(ofKey{}, func() any {
 		a, err := New(locks)
-		return &created{a, err}
+		return &ofValue{a, err}
 	})
-	made := shared.(*created) //nolint:errcheck,forcetypeassert // the only value under this key
-	return made.aspect, made.err
+	result := shared.(*ofValue) //nolint:errcheck,forcetypeassert // the only value under this key
+	return result.aspect, result.err
 }
 
 type (
 	ofKey   struct{}
-	created struct {
+	ofValue struct { // of New
 		aspect *Aspect
 		err    error
 	}

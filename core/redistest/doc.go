@@ -42,7 +42,8 @@
 // replicas ([Server.Replicas]).
 //
 // The server has no keyspace notifications. For [core.WithLossNotice], Take, Free and Expire publish the notification of
-// the key. Commands of clients, and leases that end by the clock, publish none.
+// the key. Commands of clients, and leases that end by the clock, publish none. So core.Client.Preflight reports for a client
+// with WithLossNotice that no notification arrived: test Preflight on a real Redis.
 //
 // Keys are full Redis keys: for a lock client with a prefix, the prefix belongs to the key. ([core.Held] and
 // [core.MustHold] take the name without it.) Take is for locks. To leave no permit of a semaphore free, acquire

@@ -221,7 +221,7 @@ func (s *scene) causeProblems(t *testing.T) {
 		make func() error
 	}{
 		{"a lock lost", func() error { return s.shop.LoseLock(t.Context()) }},
-		{"a hold over its limit", func() error { return s.shop.Overstay(t.Context()) }},
+		{"a hold over its limit", func() error { return s.shop.HoldTooLong(t.Context()) }},
 		{"a leak", func() error { return s.shop.Leak(t.Context()) }},
 		{"a holder hangs", func() error {
 			defer time.Sleep(prometheus.Window) // the time in which no caller gets the lock

@@ -20,7 +20,7 @@ type problem struct {
 func (d *demo) problems() []problem {
 	return []problem{
 		{"a lock is lost: its key is deleted", d.shop.LoseLock, nil},
-		{"a lock is held for longer than its limit", d.shop.Overstay, nil},
+		{"a lock is held for longer than its limit", d.shop.HoldTooLong, nil},
 		{"a Hold is never released", d.shop.Leak, nil},
 		{
 			"the holder of the export hangs",

@@ -5,9 +5,12 @@
 //	…
 //	mux := http.NewServeMux()
 //	err = guard.HandleFunc(mux, "POST /orders/{id}/pay", pay, ruleset.Rule{Key: "order:pay:#{path.id}"})
-//	mux.Handle("POST /orders/{id}/ship", httplock.Lock(locks, "order:ship:#{path.id}")(ship)) // without a guard
 //	…
 //	err = guard.Check()
+//
+// [Lock] puts one lock around a handler without a guard:
+//
+//	mux.Handle("POST /orders/{id}/ship", httplock.Lock(locks, "order:ship:#{path.id}")(http.HandlerFunc(ship)))
 //
 // # Routes
 //

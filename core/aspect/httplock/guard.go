@@ -37,6 +37,10 @@ type Guard struct {
 	known   map[ruleset.Endpoint][]ruleset.Declared // the known routes, with the rules that Handle put on them
 	handled map[ruleset.Endpoint]bool               // the routes that Handle registered; method "*" for any method
 	failed  []error                                 // the errors of Handle when it registered nothing
+
+	// The guard that guardOf returns uses the fields below.
+	locks   []*lock // guarded by mu
+	numbers httpcall.Numbers
 }
 
 // New returns a guard that takes its locks from a lock client. The caller closes the client. The error contains every
@@ -49,12 +53,23 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, fmt.Errorf("httplock: New: %w", err)
 	}
-	g := &Guard{
-		aspect: observed, cfg: cfg,
-		known: map[ruleset.Endpoint][]ruleset.Declared{}, handled: map[ruleset.Endpoint]bool{},
+	shared, err := guardOf(locks)
+	if err != nil {
+		return nil, fmt.Errorf("httplock: New: %w", err)
 	}
+	g := newGuard(observed, cfg)
+	g.routes.Include(shared.routes)
+	if g.rules, err = g.routes.Table(rules); err != nil {
+		return nil, fmt.Errorf("httplock: New: %w", err)
+	}
+	return g, nil
+}
+
+// newGuard returns a guard without a set.
+func newGuard(a *aspect.Aspect, cfg config) *Guard {
+	g := &Guard{aspect: a, cfg: cfg, known: map[ruleset.Endpoint][]ruleset.Declared{}, handled: map[ruleset.Endpoint]bool{}}
 	g.methods.Store(&map[string][]string{})
-	g.routes = aspect.NewRegistry(observed, aspect.Adapter[ruleset.Endpoint, httpcall.Endpoint]{
+	g.routes = aspect.NewRegistry(a, aspect.Adapter[ruleset.Endpoint, httpcall.Endpoint]{
 		Transport: ruleset.TransportHTTP,
 		Endpoint:  func(route ruleset.Endpoint) ruleset.Endpoint { return route },
 		Declared:  g.declared,
@@ -63,15 +78,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 		Unguarded: g.unguarded,
 		Hint:      `write the pattern as it is registered, with a method: "POST /orders/{id}/pay"; give Check the patterns that Middleware guards; or delete the rule`,
 	})
-	shared, err := sharedOf(locks)
-	if err != nil {
-		return nil, fmt.Errorf("httplock: New: %w", err)
-	}
-	g.routes.Include(shared.routes)
-	if g.rules, err = g.routes.Table(rules); err != nil {
-		return nil, fmt.Errorf("httplock: New: %w", err)
-	}
-	return g, nil
+	return g
 }
 
 // Aspect returns the aspect that compiles and runs the rules of the guard. Its [aspect.Aspect.Suspend] is the kill
@@ -389,7 +396,7 @@ func (g *Guard) compile(set *ruleset.Set, route ruleset.Endpoint, rules []*rules
 	anyMethod := g.anyMethod(route) != nil && !isNamed(route, set)
 	g.mu.Unlock()
 	return g.cfg.Compile(g.aspect, httpcall.Route{
-		Endpoint: route, Params: httpcall.Params(route.Path), AnyMethod: anyMethod, Fallbacks: fallbacks,
+		Endpoint: route, Params: httpcall.Params(route.Path), AnyParam: route == unrouted(), AnyMethod: anyMethod, Fallbacks: fallbacks,
 	}, rules)
 }
 

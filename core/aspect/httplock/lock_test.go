@@ -162,7 +162,7 @@ func TestLock_Request(t *testing.T) {
 	})
 }
 
-// Several Locks of a route have different names. Each is taken.
+// The locks of a handler have different names. Each is taken.
 func TestLock_TwoOnARoute(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -202,7 +202,7 @@ func TestLock_CreatedPerRequest(t *testing.T) {
 	}
 }
 
-// A guard checks its rules together with the Locks that have served a request. Its kill switch does not affect Locks.
+// A guard checks its rules together with each Lock that has served a request. Its kill switch does not affect Lock.
 func TestLock_BesideAGuard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, httplock.WithRules(at("POST /orders/{id}")))

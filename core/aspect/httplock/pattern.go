@@ -22,6 +22,9 @@ func cutPattern(pattern string) ruleset.Endpoint {
 	return ruleset.Route(method, path)
 }
 
+// unrouted returns the route of requests without a Pattern.
+func unrouted() ruleset.Endpoint { return ruleset.Route("*", "*") }
+
 // routeOf returns the route of a pattern. It returns an error if the pattern has no path.
 func routeOf(pattern string) (ruleset.Endpoint, error) {
 	route := cutPattern(pattern)

@@ -27,10 +27,10 @@ type Hold struct {
 	info     Info
 	limit    *limit          // nil: the watchdog renews the lease until the hold ends
 	observed context.Context //nolint:containedctx // context for the Watcher; nil without observers
-	renewal  atomic.Int32    // fixed, renewed or overstayed
+	renewal  atomic.Int32    // fixed, renewed or heldTooLong
 	ended    atomic.Bool
 	leaked   atomic.Bool  // its handle was garbage-collected; it ends with its lease
-	fate     atomic.Int32 // how it ended without its caller: fateNone, fateLost, fateLeft or fateTooLong
+	fate     atomic.Int32 // how it ended without its caller: fateNone, fateLost, fateLeft or fateHeldTooLong
 
 	// The handle of a renewed or observed hold gets a cleanup at the first renewal, or at the loss. Until then the field
 	// unwatched keeps the handle reachable. Most holds end before that and need no cleanup.
@@ -59,17 +59,17 @@ func (i *Info) Acquired() time.Time { return i.Start.Add(i.Took) }
 
 // These are the ways in which a hold ends without its caller.
 const (
-	fateNone    int32 = iota
-	fateLost          // the lease expired, or Redis no longer has the lock
-	fateLeft          // the client was closed; the key is left to its lease
-	fateTooLong       // the hold lasted for longer than its limit; the key stays until the release or the end of the lease
+	fateNone        int32 = iota
+	fateLost              // the lease expired, or Redis no longer has the lock
+	fateLeft              // the client was closed; the key is left to its lease
+	fateHeldTooLong       // the hold lasted for longer than its limit; the key stays until the release or the end of the lease
 )
 
-// fateOf maps the cause to fateTooLong, fateLeft or fateLost.
+// fateOf maps the cause to fateHeldTooLong, fateLeft or fateLost.
 func fateOf(cause error) int32 {
 	switch {
 	case errors.Is(cause, failure.HeldTooLong):
-		return fateTooLong
+		return fateHeldTooLong
 	case errors.Is(cause, failure.Closed) && !errors.Is(cause, failure.Lost):
 		return fateLeft
 	default:
@@ -79,13 +79,13 @@ func fateOf(cause error) int32 {
 
 // End describes the end of a hold to the Watcher.
 type End struct {
-	Remaining time.Duration // the rest of the lease when the end began; 0 when lost
-	HandedOff bool          // the release gave the lock to a waiter of this client
-	Left      bool          // the key stays in Redis until it expires
-	Moved     bool          // another hold of the same lock has replaced this hold
-	Lost      bool
-	TooLong   bool // the hold lasted for longer than its limit
-	Err       error
+	Remaining   time.Duration // the rest of the lease when the end began; 0 when lost
+	HandedOff   bool          // the release gave the lock to a waiter of this client
+	Left        bool          // the key stays in Redis until it expires
+	Moved       bool          // another hold of the same lock has replaced this hold
+	Lost        bool
+	HeldTooLong bool // the hold lasted for longer than its limit
+	Err         error
 }
 
 // NewHold returns a hold that has not begun. needs is the number of leases of holders that the hold needs. The hold
@@ -291,7 +291,7 @@ func (h *Hold) CompleteMove(to *Hold) {
 	}
 	_ = h.finish(End{Moved: true, Remaining: h.remainingToReport(time.Now())}) //nolint:errcheck // a move has no error
 	cause, fate := to.Loss(), h.fate.Load()
-	if to.tooLong() && (fate == fateNone || fate == fateTooLong) {
+	if to.pastLimit() && (fate == fateNone || fate == fateHeldTooLong) {
 		cause = failure.HeldTooLong
 	}
 	switch {
@@ -342,8 +342,8 @@ func (h *Hold) finish(e End) error {
 	fate := h.fate.Load()
 	e.Lost = fate == fateLost || errors.Is(e.Err, failure.Lost)
 	e.Left = e.Left || !e.Lost && (fate == fateLeft || errors.Is(e.Err, failure.Closed))
-	e.TooLong = fate == fateTooLong
-	if e.TooLong && !e.Moved && (e.Err == nil || e.Lost) {
+	e.HeldTooLong = fate == fateHeldTooLong
+	if e.HeldTooLong && !e.Moved && (e.Err == nil || e.Lost) {
 		e.Err = failure.HeldTooLong
 	}
 	if e.Lost {

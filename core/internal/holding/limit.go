@@ -10,11 +10,11 @@ import (
 // These are the states of the renewal of a hold. It begins with one of the first two and changes at most once:
 //
 //	renewed ──┬── Refresh, a leak, the end of the hold ──▶ fixed
-//	          └── the limit has passed ──▶ overstayed
+//	          └── the limit has passed ──▶ heldTooLong
 const (
-	fixed      int32 = iota // the watchdog does not renew the leases for this hold
-	renewed                 // the holders count it among the holds to renew
-	overstayed              // the hold lasted for longer than its limit
+	fixed       int32 = iota // the watchdog does not renew the leases for this hold
+	renewed                  // the holders count it among the holds to renew
+	heldTooLong              // the hold lasted for longer than its limit
 )
 
 // limit is the time at which a hold ends if the watchdog still renews its leases.
@@ -63,14 +63,14 @@ func (h *Hold) dropLimit() {
 // pass ends the hold when the limit has passed.
 func (l *limit) pass() {
 	if h := l.hold.Load(); h != nil {
-		h.overstay()
+		h.endByLimit()
 	}
 }
 
-// overstay ends the context of the hold and the renewal of its leases. If the leases are fixed, or the hold has ended,
-// overstay does nothing.
-func (h *Hold) overstay() {
-	if h.endRenewal(overstayed) {
+// endByLimit ends the context of the hold and the renewal of its leases. If the leases are fixed, or the hold has ended,
+// endByLimit does nothing.
+func (h *Hold) endByLimit() {
+	if h.endRenewal(heldTooLong) {
 		h.lose(failure.HeldTooLong)
 	}
 }
@@ -90,11 +90,11 @@ func (h *Hold) endRenewal(why int32) bool {
 	return true
 }
 
-// tooLong reports whether the hold lasted for longer than its limit, and neither lost its leases before nor was left to
+// pastLimit reports whether the hold lasted for longer than its limit, and neither lost its leases before nor was left to
 // them by a closed client.
-func (h *Hold) tooLong() bool {
+func (h *Hold) pastLimit() bool {
 	fate := h.fate.Load()
-	return h.renewal.Load() == overstayed && (fate == fateNone || fate == fateTooLong)
+	return h.renewal.Load() == heldTooLong && (fate == fateNone || fate == fateHeldTooLong)
 }
 
 // limit returns the limit of the oldest hold for which the watchdog renews the lease, or has renewed it until the limit of

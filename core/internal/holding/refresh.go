@@ -17,7 +17,7 @@ func (h *Hold) Refresh(ctx context.Context, ttl time.Duration) error {
 	if h.ended.Load() {
 		return failure.NotHeld
 	}
-	if h.tooLong() {
+	if h.pastLimit() {
 		return failure.HeldTooLong
 	}
 	errs := forEach(h.holders, func(o *Holder) error { return o.refresh(ctx, h, ttl) })
@@ -41,7 +41,7 @@ func (o *Holder) refresh(ctx context.Context, h *Hold, ttl time.Duration) error 
 		return o.endCause() // released before this turn: the next caller may have the lock
 	}
 	h.stopRenewal()
-	if h.tooLong() {
+	if h.pastLimit() {
 		return failure.HeldTooLong // the limit passed before this turn
 	}
 	if err := o.awaitRenewal(ctx, span.Passing); err != nil {

@@ -64,11 +64,11 @@ func TestChangelog_Sections(t *testing.T) {
 	}
 }
 
-// Each action is pinned by a commit, with its version behind it, and each folder and step of .ci/run exists.
+// Each action is pinned by a commit, and a comment names its version. Each file and folder in a command exists.
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	text := paper(t, "workflows/ci.yml")
-	for _, m := range regexp.MustCompile(`uses: (.*)`).FindAllStringSubmatch(text, -1) {
+	for _, m := range mustFind(t, `uses: (.*)`, text) {
 		if !regexp.MustCompile(`^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`).MatchString(m[1]) {
 			t.Errorf("%s: write the commit, and its version in a comment", m[1])
 		}
@@ -88,16 +88,28 @@ func TestWorkflow(t *testing.T) {
 	if len(workflow.Permissions) != 1 || workflow.Permissions["contents"] != "read" {
 		t.Errorf("permissions %v, want only to read", workflow.Permissions)
 	}
+	commands := ""
 	for name, job := range workflow.Jobs {
 		if job.Timeout == 0 {
 			t.Errorf("job %s has no timeout", name)
 		}
 		for _, step := range job.Steps {
-			for _, path := range regexp.MustCompile(` \./([\w/]+)`).FindAllStringSubmatch(step.Run, -1) {
-				wantTarget(t, "job "+name, filepath.Join(root, filepath.FromSlash(path[1])), "")
-			}
+			commands += step.Run + "\n"
 		}
 	}
+	for _, m := range mustFind(t, `(?m)(?: \./|^\.)[\w/]+`, commands) {
+		wantTarget(t, "ci.yml", filepath.Join(root, filepath.FromSlash(strings.TrimSpace(m[0]))), "")
+	}
+}
+
+// mustFind returns the matches of an expression. The test fails if there are none.
+func mustFind(t *testing.T, expression, text string) [][]string {
+	t.Helper()
+	found := regexp.MustCompile(expression).FindAllStringSubmatch(text, -1)
+	if len(found) == 0 {
+		t.Fatalf("nothing matches %s", expression)
+	}
+	return found
 }
 
 // Dependabot updates each module and package, except for .ci/boards.
@@ -147,7 +159,7 @@ func TestDependabot_Folders(t *testing.T) {
 // Each pattern of CODEOWNERS is a folder that exists.
 func TestCodeowners_Folders(t *testing.T) {
 	t.Parallel()
-	for _, m := range regexp.MustCompile(`(?m)^/(\S+)/ +@`).FindAllStringSubmatch(paper(t, "CODEOWNERS"), -1) {
+	for _, m := range mustFind(t, `(?m)^/(\S+)/ +@`, paper(t, "CODEOWNERS")) {
 		wantTarget(t, "CODEOWNERS", filepath.Join(root, filepath.FromSlash(m[1])), "")
 	}
 }

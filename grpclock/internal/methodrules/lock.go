@@ -13,69 +13,69 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Lock returns the entry of a unary method for the function Lock of package pkg, and the methods of all Locks of the
-// client. The same rule for the same method gives the same entry.
+// Lock returns the entry of a unary method for the function Lock of package pkg, and all methods of the client that have a
+// Lock. The same rule for the same method gives the same entry.
 func Lock(pkg string, locks *core.Client, method, key string, further []ruleset.Rule) (*Methods, *Entry, error) {
 	rule, err := aspect.LockRule(key, further)
-	l, problem := lockedOf(pkg, locks)
+	m, problem := lockMethodsOf(pkg, locks)
 	if err := errors.Join(err, problem); err != nil {
 		return nil, nil, err
 	}
-	e, err := l.lock(method, rule)
-	return l.methods, e, err
+	e, err := m.lock(method, rule)
+	return m.methods, e, err
 }
 
-// locked holds the methods of a client that have a Lock. They are in no set.
-type locked struct {
+// lockMethods holds the methods of a client that have a Lock. Their rules are in no set.
+type lockMethods struct {
 	methods *Methods
 
 	mu    sync.Mutex
-	rules map[string]lockedRule // by method
+	rules map[string]lockRule // by method
 }
 
-type lockedRule struct {
+type lockRule struct {
 	rule  ruleset.Rule
 	entry *Entry
 }
 
-// lockedKey is the key of the value that lockedOf keeps on a client. It contains the package.
-type lockedKey struct{ pkg string }
+// lockMethodsKey is the key of the value that lockMethodsOf keeps on a client. It contains the package.
+type lockMethodsKey struct{ pkg string }
 
-// lockedOf returns the methods of a client that have a Lock of package pkg.
-func lockedOf(pkg string, locks *core.Client) (*locked, error) {
+// lockMethodsOf returns the methods of a client that have a Lock of package pkg.
+func lockMethodsOf(pkg string, locks *core.Client) (*lockMethods, error) {
 	a, err := aspect.Of(locks)
 	if err != nil {
 		return nil, err
 	}
-	shared := locks.ForAdapters().Shared(lockedKey{pkg}, func() any {
+	shared := locks.ForAdapters().Shared(lockMethodsKey{pkg}, func() any {
 		c := newConfig(pkg)
 		c.unguarded = func(Shape) string { return "" }
-		return &locked{methods: newMethods(c, a), rules: map[string]lockedRule{}}
+		return &lockMethods{methods: newMethods(c, a), rules: map[string]lockRule{}}
 	})
-	return shared.(*locked), nil //nolint:errcheck,forcetypeassert // the only value under this key
+	return shared.(*lockMethods), nil //nolint:errcheck,forcetypeassert // the only value under this key
 }
 
 // lock compiles a rule for a method and puts it into force. A second rule for the method is an error, because a call
-// passes the Locks of a client only once: the second rule would have no effect.
-func (l *locked) lock(method string, rule ruleset.Rule) (*Entry, error) {
-	d := l.methods.Config.describe(method)
+// passes the Lock interceptors of a client only once: the second rule would have no effect.
+func (m *lockMethods) lock(method string, rule ruleset.Rule) (*Entry, error) {
+	d := m.methods.Config.describe(method)
 	if err := checkLockable(method, d); err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if before, is := l.rules[method]; is {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if before, is := m.rules[method]; is {
 		if reflect.DeepEqual(before.rule, rule) {
 			return before.entry, nil
 		}
 		return nil, errors.New("the method has a Lock with another rule: use a guard, which takes several rules for a method")
 	}
-	e := l.methods.registry.Compile(Key{Path: method, Shape: shapeOf(d)}, rule)
+	e := m.methods.registry.Compile(Key{Path: method, Shape: shapeOf(d)}, rule)
 	if e.Err != nil {
 		return nil, e.Err
 	}
-	l.methods.registry.Place(e)
-	l.rules[method] = lockedRule{rule, e}
+	m.methods.registry.Place(e)
+	m.rules[method] = lockRule{rule, e}
 	return e, nil
 }
 

@@ -19,7 +19,7 @@ type Methods struct {
 	Aspect *aspect.Aspect
 
 	registry *aspect.Registry[Key, *Method]
-	table    *aspect.Table[Key, *Method] // nil for the methods of Locks
+	table    *aspect.Table[Key, *Method] // nil for the methods of Lock
 }
 
 // Entry is a method with its rules. Its Extra is nil if the rules of several layers contradict each

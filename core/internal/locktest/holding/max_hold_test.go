@@ -278,7 +278,7 @@ func TestMaxHold_Observers(t *testing.T) {
 			locktest.WantSame(t, "losses reported", obs.Count("loss"), 1)
 			locktest.WantErr(t, obs.First(t, "loss").Data.(core.Loss).Cause, core.ErrHeldTooLong)
 			r := obs.Last(t, "hold end").Data.(core.HoldResult)
-			if !r.TooLong || r.Lost != tt.isLost || r.Left != tt.isLeft || r.Remaining > 0 == (tt.isLost || tt.isLeft) || !errors.Is(r.Err, tt.want) {
+			if !r.HeldTooLong || r.Lost != tt.isLost || r.Left != tt.isLeft || r.Remaining > 0 == (tt.isLost || tt.isLeft) || !errors.Is(r.Err, tt.want) {
 				t.Errorf("hold end: got %+v", r)
 			}
 		})

@@ -38,9 +38,9 @@ func (s *Shop) Hang(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// Overstay holds a lock for longer than its limit and then releases it.
-func (s *Shop) Overstay(ctx context.Context) error {
-	err := s.pods[0].locks.Lock("overstayed").Do(ctx, func(ctx context.Context) error {
+// HoldTooLong holds a lock for longer than its limit and then releases it.
+func (s *Shop) HoldTooLong(ctx context.Context) error {
+	err := s.pods[0].locks.Lock("slow").Do(ctx, func(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}, core.MaxHold(time.Second), core.Label("count"))
