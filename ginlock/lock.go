@@ -46,8 +46,8 @@ func Lock(locks *core.Client, key string, further ...ruleset.Rule) gin.HandlerFu
 	return h.handler
 }
 
-// Check compares the rules of Lock of a client with the routes of one or more engines, like [Guard.Check]. If the program has
-// a guard for the same engines, call the Check of the guard instead: it checks the rules of both together.
+// Check compares the rules that [Lock] got for a client with the routes of one or more engines, like [Guard.Check]. If the
+// program has a guard for the same engines, call the Check of the guard instead: it checks the rules of both together.
 func Check(locks *core.Client, engine *gin.Engine, more ...*gin.Engine) error {
 	g, err := guardOf(locks)
 	if err != nil {

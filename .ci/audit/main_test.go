@@ -16,7 +16,7 @@ func TestCheckAPI(t *testing.T) {
 		"removed, not named":  {strings.Replace(before, "func Pay() {}", "", 1), "## Unreleased\n\nPayments\n\n## 0.1.0 - 2026-11-21\nPay\n", "Pay: removed"},
 		"removed, in no code": {strings.Replace(before, "func Pay() {}", "", 1), "## Unreleased\n\nPay is removed.\n", "Pay: removed"},
 		"removed and named":   {strings.Replace(before, "func Pay() {}", "", 1), "# Changelog\n\n## Unreleased\n- `shop.Pay(…)` is removed.\n", ""},
-		"method, type named":  {noMethod, "## Unreleased\n- `Cart` and `Order` have no methods.\n", "Cart.Add, method set of Order: removed"},
+		"method, type named":  {noMethod, "## Unreleased\n- `Cart` and `Order` have no methods.\n", "Cart.Add, method set of *Order: removed"},
 		"method named":        {noMethod, "## Unreleased\n- `Cart.Add` is removed.\n", ""},
 		"field, type named":   {noField, "## Unreleased\n- `Cart` is smaller.\n", "Cart.Sum: removed"},
 		"field named":         {noField, "## Unreleased\n- `Sum` of a cart is removed.\n", ""},
