@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
@@ -37,7 +38,7 @@ func Lock(locks *core.Client, key string, further ...ruleset.Rule) func(http.Han
 		panic("httplock: " + where + ": " + err.Error())
 	}
 	l := g.lockAt(where, rule)
-	if err := ruleset.Invalid(l.problems...); err != nil {
+	if err := ruleset.Invalid(l.problems()...); err != nil {
 		panic("httplock: " + strings.TrimPrefix(err.Error(), "ruleset: "))
 	}
 	return func(next http.Handler) http.Handler {
@@ -69,8 +70,8 @@ type lock struct {
 	guard    *Guard
 	where    string // "Lock at file:line"
 	rule     ruleset.Rule
-	problems []*ruleset.Problem // the problems that the rule has for every Pattern
-	places   httpcall.Places    // by the route of the Pattern
+	places   httpcall.Places           // by the route of the Pattern
+	problems func() []*ruleset.Problem // returns the problems that the rule has for every Pattern
 }
 
 // lockAt returns the lock for a call of Lock at where. The same rule at the same where gets the same lock, so the program
@@ -83,7 +84,8 @@ func (g *Guard) lockAt(where string, rule ruleset.Rule) *lock {
 			return l
 		}
 	}
-	l := &lock{guard: g, where: where, rule: rule, problems: httpcall.ProblemsAt(where, g.routes.Compile(unrouted(), rule).Err)}
+	l := &lock{guard: g, where: where, rule: rule}
+	l.problems = sync.OnceValue(func() []*ruleset.Problem { return httpcall.ProblemsAt(where, g.routes.Compile(unrouted(), rule).Err) })
 	g.locks = append(g.locks, l)
 	return l
 }

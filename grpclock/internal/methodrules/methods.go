@@ -41,7 +41,7 @@ func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string,
 	if err := errors.Join(append(errs, c.joinErrors(err))...); err != nil {
 		return nil, err
 	}
-	l, err := lockedOf(pkg, locks)
+	l, err := lockMethodsOf(pkg, locks)
 	if err != nil {
 		return nil, c.errorf("New: %w", err)
 	}
