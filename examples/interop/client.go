@@ -105,6 +105,13 @@ func (c *Client) Thread(tb testing.TB) *Thread {
 	return t
 }
 
+// Sleeps reports whether a thread of the process that waits for the lock with this key sleeps until a message or the end of
+// a lease.
+func (c *Client) Sleeps(tb testing.TB, key string) bool {
+	tb.Helper()
+	return c.jvm.send(tb, c.name, "sleeps", Args{"key": Text(key)}).True()
+}
+
 // Start sends the thread a request, which it executes after its earlier ones. See Verbs.java for the verbs, such
 // as "lock.unlock".
 func (t *Thread) Start(verb string, args Args) *Call {

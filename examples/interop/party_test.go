@@ -149,12 +149,17 @@ func (p javaParty) ask(t *testing.T, k kind, name string) <-chan grant {
 
 func (p javaParty) awaitWaiter(t *testing.T, s *site, k kind, name string) {
 	t.Helper()
-	if k.waited != nil {
-		eventually(t, "a waiter for "+name, func() bool {
-			return slices.ContainsFunc(k.names(name), func(key string) bool { return k.waited(t, s, key) })
-		})
+	if k.waited == nil {
+		settle()
+		return
 	}
-	settle()
+	eventually(t, "a waiter for "+name, func() bool {
+		return slices.ContainsFunc(k.names(name), func(key string) bool { return k.waited(t, s, key) })
+	})
+	// A message 1 wakes only the threads that sleep: Redisson drops it between a thread's last attempt and its sleep.
+	eventually(t, "a sleeping waiter for "+name, func() bool {
+		return slices.ContainsFunc(k.names(name), func(key string) bool { return p.client.Sleeps(t, key) })
+	})
 }
 
 // settle gives a new waiter the time for its attempts before it sleeps. If the time is too short, one of these attempts

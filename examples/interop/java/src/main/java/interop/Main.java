@@ -31,9 +31,15 @@ public final class Main {
                 // These concern a thread that may be blocked.
                 case "interrupt" -> answer(request, () -> worker(request).interrupt());
                 case "end" -> answer(request, () -> workers.remove(request.thread()).end());
-                default -> worker(request).submit(() -> answer(request, () -> verbs.run(request)));
+                case "sleeps" -> answer(request, () -> sleeps(request.text("key")));
+                default -> worker(request).submit(request, () -> answer(request, () -> verbs.run(request)));
             }
         }
+    }
+
+    /** Reports whether a thread that waits for the lock with this key sleeps until a message or the end of a lease. */
+    private String sleeps(String key) {
+        return String.valueOf(workers.values().stream().anyMatch(worker -> worker.sleepsFor(key)));
     }
 
     private Worker worker(Request request) {

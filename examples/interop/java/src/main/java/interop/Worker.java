@@ -1,5 +1,6 @@
 package interop;
 
+import java.util.Arrays;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /** A logical thread: a Java thread that executes its requests in order. */
@@ -7,6 +8,7 @@ final class Worker {
     private final LinkedBlockingQueue<Runnable> jobs = new LinkedBlockingQueue<>();
     private final Thread thread;
     private volatile boolean ended;
+    private volatile Request current; // null between requests
 
     Worker(String name) {
         thread = new Thread(this::work, name);
@@ -14,8 +16,22 @@ final class Worker {
         thread.start();
     }
 
-    void submit(Runnable job) {
-        jobs.add(job);
+    void submit(Request request, Runnable job) {
+        jobs.add(() -> {
+            current = request;
+            job.run();
+            current = null;
+        });
+    }
+
+    /**
+     * Reports whether the thread sleeps in Redisson's semaphore because the lock with this key is taken. A mapper may put
+     * a prefix before the name.
+     */
+    boolean sleepsFor(String key) {
+        var request = current;
+        return request != null && request.has("names") && Arrays.stream(request.list("names")).anyMatch(key::endsWith)
+            && Arrays.stream(thread.getStackTrace()).anyMatch(frame -> frame.getClassName().equals("java.util.concurrent.Semaphore"));
     }
 
     /** Interrupts the wait of the thread. */
