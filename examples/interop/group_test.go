@@ -110,7 +110,7 @@ func groupRenewed(t *testing.T, s *site) {
 		t.Parallel()
 		name := unique("group")
 		kill := startHolder(t, s, "group="+name)
-		releaseAll(t, takeOver(t, javaParty{s.java}, []claim{{kind: groupOf("a", "b"), name: name}}, kill))
+		releaseAll(t, takeOver(t, javaParty{s.brief}, []claim{{kind: groupOf("a", "b"), name: name}}, kill))
 	})
 }
 

@@ -1,6 +1,6 @@
 -- Comes before the scripts of a group lock (RedissonFasterMultiLock): many values in one hash, each a separate lock.
 -- A value has three fields: <value> is the holder, <value>:<holder>:expire_time the end of its lease in ms since 1970,
--- <value>:<holder>:lock_count its hold count. The TTL of the hash is the longest lease. A script gets a value and a
+-- <value>:<holder>:lock_count its hold count. The TTL of the hash is the longest lease and 100 ms. A script gets a value and a
 -- holder as one argument, "<value>:<holder>"; a value contains no colon.
 -- Redisson compares the end of a lease with the clock of each client; these scripts use the clock of the server.
 local function split(member)
@@ -36,10 +36,13 @@ local function drop(key, value, holder, keeps)
   end
 end
 
--- raise raises the TTL of the hash to a lease. It returns an error that Redis returned, nil otherwise.
+-- raise raises the TTL of the hash to a lease and 100 ms. Without the 100 ms, a caller of Redisson that acquires the lock
+-- when the lease ends would lose it at once, because Redisson does not raise a TTL of less than 1 ms. raise returns an
+-- error that Redis returned, nil otherwise.
 local function raise(key, lease)
-  if redis.call('PTTL', key) < tonumber(lease) then
-    local leased = redis.pcall('PEXPIRE', key, lease)
+  local ttl = lease + 100
+  if redis.call('PTTL', key) < ttl then
+    local leased = redis.pcall('PEXPIRE', key, ttl)
     return type(leased) ~= 'number' and leased or nil
   end
 end
