@@ -25,7 +25,12 @@ func TestRelease_LaterReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	rdb := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(srv.URL(), "redis://")})
+	patient := srv.URL() + "?read_timeout=5m" // this test may share its machine
+	options, err := redis.ParseURL(patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(options)
 	t.Cleanup(func() { _ = rdb.Close() })
 	locks, err := core.New(rdb)
 	if err != nil {
@@ -43,7 +48,7 @@ func TestRelease_LaterReader(t *testing.T) {
 	var later *core.Hold
 	var stdout strings.Builder
 	question := &interruptedQuestion{then: func() { later = read() }}
-	code := commands().run(t.Context(), []string{"release", "k", "--redis", srv.URL()}, strings.NewReader("y\n"), &stdout, question)
+	code := commands().run(t.Context(), []string{"release", "k", "--redis", patient}, strings.NewReader("y\n"), &stdout, question)
 	if code != exitFine || !strings.Contains(stdout.String(), "lost by "+seen.Field()) {
 		t.Errorf("exit code %d, %q, want that only the first reader has lost the lock", code, stdout.String())
 	}
