@@ -32,8 +32,8 @@ func (a forAdapters) MaxKeyLength() int { return a.client.cfg.maxKeyLength }
 // LockOf returns the lock with a name and a kind, as written in rules. permits is for [KindSemaphore]. LockOf returns
 // false for a kind without holders, such as a latch, for a group lock, and for an unknown kind.
 func (a forAdapters) LockOf(kind Kind, name string, permits int) (Lock, bool) {
-	for _, k := range a.client.kinds.All() {
-		if k.Name != string(kind) || k.Holds == redisstore.Unheld || k.HasMembers() {
+	for _, k := range a.client.kinds.Keyed() {
+		if k.Name != string(kind) || k.Holds == redisstore.Unheld {
 			continue
 		}
 		l := Lock{client: a.client, kind: k, name: name}

@@ -78,7 +78,7 @@
 //   - A holder learns of the end of its lease before another client can acquire the lock: the
 //     context of the hold ends with the cause [ErrLost]. The client counts the lease from the
 //     time at which it sends the command, on the monotonic and on the wall clock. It subtracts a margin
-//     of 1 % and 2 ms, at most half of the lease.
+//     of 1 % and 2 ms, at most half of the lease. With Java, a [Client.GroupLock] also needs clocks that agree.
 //   - If a lock is deleted or forced away, its holder learns of the loss at the next renewal. A fixed lease is not
 //     renewed: its holder learns of the loss when it releases, re-enters or refreshes. With [WithLossNotice], and keyspace
 //     notifications on the server, a hold that has lasted for two seconds ends within milliseconds. A release that

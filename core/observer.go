@@ -25,7 +25,7 @@ const (
 // Acquisition describes one call of Acquire or Do to the observers. It is passed by value; observers may keep
 // it.
 type Acquisition struct {
-	Key   string // Redis key, prefix included; for a MultiLock the first one; for a [Client.GroupLock] see there
+	Key   string // Redis key, prefix included; for a MultiLock the first one; for a [Client.GroupLock] see [Hold.Key]
 	Keys  int    // number of keys, 1 except for a MultiLock and a GroupLock
 	Kind  Kind
 	Label string // the name given by [Label], or empty

@@ -114,13 +114,13 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 	if len(kinds) == 0 {
 		kinds = []Kind{KindReentrant}
 	}
-	probed := make([]*redisstore.Kind, len(kinds))
+	known, probed := c.kinds.Keyed(), make([]*redisstore.Kind, len(kinds))
 	for i, name := range kinds {
-		at := slices.IndexFunc(c.kinds.All(), func(k *redisstore.Kind) bool { return k.Name == string(name) && !k.HasMembers() })
+		at := slices.IndexFunc(known, func(k *redisstore.Kind) bool { return k.Name == string(name) })
 		if at < 0 {
-			return PreflightReport{}, invalidf("Preflight: %q is not a kind of lock of one client: write one of %s", name, kindNames(c.kinds))
+			return PreflightReport{}, invalidf("Preflight cannot try kind %q: write one of %s", name, kindNames(known))
 		}
-		probed[i] = c.kinds.All()[at]
+		probed[i] = known[at]
 	}
 	if err := c.callers.enter(); err != nil {
 		return PreflightReport{}, err
@@ -158,12 +158,10 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 	return p.report, nil
 }
 
-func kindNames(kinds redisstore.Kinds) string {
+func kindNames(kinds []*redisstore.Kind) string {
 	var names []string
-	for _, k := range kinds.All() {
-		if !k.HasMembers() {
-			names = append(names, k.Name)
-		}
+	for _, k := range kinds {
+		names = append(names, k.Name)
 	}
 	return strings.Join(names, ", ")
 }

@@ -48,8 +48,7 @@ import (
 //   - Keys without a part of the request, so that all requests of a route share one lock: a warning to observers.
 //
 // Check does not see a Middleware, a Handler or a Lock that another handler calls: give the handler itself to Use. Check
-// includes the handlers of [Lock] of the client that are on chains of the engines, because a request may take their locks,
-// too.
+// includes each [Lock] of the same client on a chain of the engines, because a request may take its lock, too.
 //
 // A rule has to match a route of at least one engine that was ever given to Check. If engines share a rule file, give
 // Check all of them at once.

@@ -25,7 +25,7 @@ func Of(locks *core.Client) (*Aspect, error) {
 
 type (
 	ofKey   struct{}
-	ofValue struct { // of New
+	ofValue struct { // the results of New
 		aspect *Aspect
 		err    error
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -26,8 +27,18 @@ func newRedis(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: 128})
 }
 
-// startRedis starts a server on a free port that writes nothing to disk.
+// startRedis starts a server on a free port. Another process may take the port first, so startRedis tries three ports.
 func startRedis(ctx context.Context) (addr string, stop func(), err error) {
+	for range 3 {
+		if addr, stop, err = startRedisOnce(ctx); err == nil {
+			break
+		}
+	}
+	return addr, stop, err
+}
+
+// startRedisOnce starts a server that writes nothing to disk.
+func startRedisOnce(ctx context.Context) (addr string, stop func(), err error) {
 	port, err := freePort()
 	if err != nil {
 		return "", nil, err
@@ -47,7 +58,7 @@ func startRedis(ctx context.Context) (addr string, stop func(), err error) {
 		_ = os.RemoveAll(dir)
 	}
 	addr = net.JoinHostPort("127.0.0.1", port)
-	if err := ping(ctx, addr); err != nil {
+	if err := awaitRedis(ctx, addr, cmd.Process.Pid); err != nil {
 		stop()
 		return "", nil, err
 	}
@@ -64,8 +75,9 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// ping waits until the server answers, for at most five seconds.
-func ping(ctx context.Context, addr string) error {
+// awaitRedis waits for at most five seconds until the server with the process ID pid answers. The answers of another
+// server on its port do not count.
+func awaitRedis(ctx context.Context, addr string, pid int) error {
 	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer rdb.Close()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -73,9 +85,12 @@ func ping(ctx context.Context, addr string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := rdb.Ping(ctx).Err()
+		info, err := rdb.Info(ctx, "server").Result()
 		if err == nil {
-			return nil
+			if strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", pid)) {
+				return nil
+			}
+			err = errors.New("another server answers on the port")
 		}
 		select {
 		case <-ctx.Done():

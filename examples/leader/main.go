@@ -11,14 +11,6 @@
 // This program starts three instances in one process, each with separate clients. In production each instance is a process. Then
 // the program shuts down the leader until no instance is left. It prints who leads, and how long each change took.
 //
-//   - Who leads: the holder of the lock. Its field in Redis begins with the id of the instance's client.
-//   - Shutdown: the context of the leader is canceled, the lock is released, and the next instance leads at once.
-//   - Loss: if an instance dies or is cut off from Redis, no other instance leads until its lease expires (30 s,
-//     core.WithWatchdog). The context of the former leader ends before that.
-//   - Late writes: an instance that was stopped for longer than its lease may not have noticed the loss. Its writes have an
-//     old fencing token, and the store refuses them (package core/fence).
-//   - A leader that hangs keeps the lock, because the watchdog renews it. core.MaxHold limits a term.
-//
 // The tests of package campaign show the changes of the leader and a late write.
 package main
 

@@ -25,8 +25,8 @@ func TestRelease_LaterReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	patient := srv.URL() + "?read_timeout=5m" // this test may share its machine
-	options, err := redis.ParseURL(patient)
+	url := srv.URL() + "?read_timeout=5m" // the machine may be busy
+	options, err := redis.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestRelease_LaterReader(t *testing.T) {
 	var later *core.Hold
 	var stdout strings.Builder
 	question := &interruptedQuestion{then: func() { later = read() }}
-	code := commands().run(t.Context(), []string{"release", "k", "--redis", patient}, strings.NewReader("y\n"), &stdout, question)
+	code := commands().run(t.Context(), []string{"release", "k", "--redis", url}, strings.NewReader("y\n"), &stdout, question)
 	if code != exitFine || !strings.Contains(stdout.String(), "lost by "+seen.Field()) {
 		t.Errorf("exit code %d, %q, want that only the first reader has lost the lock", code, stdout.String())
 	}

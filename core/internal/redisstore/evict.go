@@ -27,7 +27,7 @@ func (k *Kind) eviction() script {
 
 // Evicts returns the kind of a found lock, and reports whether the lock can be taken from its holders.
 func (s *Store) Evicts(f *Found) (*Kind, bool) {
-	for _, k := range s.kinds.All() {
+	for _, k := range s.kinds.Keyed() {
 		if k.Name == f.What && k.Holds != Unheld {
 			return k, true
 		}

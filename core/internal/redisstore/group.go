@@ -5,7 +5,7 @@ import "strings"
 // newGroup returns the kind of the group lock (RedissonFasterMultiLock): many values in one hash, each a separate lock.
 //
 //	group    hash with three fields for each value: <value>, its holder; <value>:<holder>:expire_time, the end of its
-//	         lease in ms since 1970; <value>:<holder>:lock_count, its hold count. The TTL is the longest lease
+//	         lease in ms since 1970; <value>:<holder>:lock_count, its hold count. The TTL is 100 ms longer than the longest lease
 //	channel  redisson_lock__channel:{group}; a message is "1" (Redisson sends "0")
 //
 // The key of a value is not a key in Redis: [MemberKey] derives it from the group and the value. It is in the slot of
@@ -25,7 +25,7 @@ func newGroup() *Kind {
 	return &Kind{
 		Name: "group", Family: "group lock",
 		names: names{
-			within:  splitMember,
+			members: true,
 			channel: func(key string) string { group, _ := splitMember(key); return Channel(group) },
 		},
 		scripts: scripts{
@@ -60,20 +60,20 @@ func splitMember(key string) (group, value string) {
 }
 
 // HasMembers reports whether the keys of the kind are values of groups; see [MemberKey].
-func (k *Kind) HasMembers() bool { return k.within != nil }
+func (k *Kind) HasMembers() bool { return k.members }
 
 // hash returns the key in Redis that contains a lock.
 func (k *Kind) hash(key string) string {
-	if k.within == nil {
+	if !k.members {
 		return key
 	}
-	group, _ := k.within(key)
+	group, _ := splitMember(key)
 	return group
 }
 
 // holder returns a field in the form that the scripts about a holder need.
 func (k *Kind) holder(key, field string) string {
-	if k.within == nil {
+	if !k.members {
 		return k.Holds.wire(field)
 	}
 	return k.member(key, field)
@@ -81,9 +81,9 @@ func (k *Kind) holder(key, field string) string {
 
 // member returns a field unchanged, or the value of a group and the field.
 func (k *Kind) member(key, field string) string {
-	if k.within == nil {
+	if !k.members {
 		return field
 	}
-	_, value := k.within(key)
+	_, value := splitMember(key)
 	return value + ":" + field
 }

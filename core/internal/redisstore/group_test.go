@@ -58,8 +58,7 @@ func (b *bench) wantFields(value string, n int) {
 // beyond is the time for which the hash of a group outlives the longest lease.
 const beyond = 100 * time.Millisecond
 
-// The hash outlives the leases of its values. Redisson does not raise a TTL of less than a millisecond, so a caller of Redisson
-// that acquired the lock when the lease and the hash end together would lose it at once.
+// The hash outlives the leases of its values. See raise in group.lua.
 func TestGroup_HashOutlivesTheLease(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

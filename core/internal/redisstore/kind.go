@@ -99,9 +99,8 @@ type names struct {
 	leases  func(key string) string // the key of the leases; nil: the key itself
 	channel func(key string) string // the channel of wake-ups; nil: the kind has no wake-ups
 
-	// within returns the group and the value of a key that is not a key in Redis; see [MemberKey]. nil: every key is one.
-	within func(key string) (group, value string)
-	braced bool // the name of the channel has braces around the whole key; see Store.CheckLatchName
+	members bool // the keys are not keys in Redis but values of groups; see [MemberKey]
+	braced  bool // the name of the channel has braces around the whole key; see Store.CheckLatchName
 }
 
 // scripts holds the operations of a kind.

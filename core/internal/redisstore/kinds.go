@@ -16,8 +16,11 @@ type Kinds struct {
 }
 
 // All returns the kinds, the reentrant one first.
-func (k Kinds) All() []*Kind {
-	return []*Kind{k.Reentrant, k.Fenced, k.Spin, k.Read, k.Write, k.Fair, k.PermitSemaphore, k.PlainSemaphore, k.Latch, k.Group}
+func (k Kinds) All() []*Kind { return append(k.Keyed(), k.Group) }
+
+// Keyed returns the kinds whose locks are keys in Redis: all except the group lock.
+func (k Kinds) Keyed() []*Kind {
+	return []*Kind{k.Reentrant, k.Fenced, k.Spin, k.Read, k.Write, k.Fair, k.PermitSemaphore, k.PlainSemaphore, k.Latch}
 }
 
 // NewKinds returns all kinds of lock.

@@ -62,23 +62,18 @@ func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 
 // AcquireAll prepares an attempt to take all keys or none. See [Kind.TakesSeveral].
 func (s *Store) AcquireAll(now time.Time, k *Kind, keys []string, field string, lease time.Duration) Call[Grant] {
-	if k.HasMembers() {
-		return s.acquireMembers(now, k, keys, field, lease)
-	}
 	args := make([]any, 0, len(keys)+3)
-	args = append(args, len(keys))
-	for _, key := range keys {
-		args = append(args, key)
-	}
-	args = append(args, field, lease.Milliseconds())
-	return newCall(s, s.call(now, &k.acquireAll, keys[0], args...), readGrant).withAcks(Grant.given)
-}
-
-// acquireMembers is like AcquireAll, but for values of one group.
-func (s *Store) acquireMembers(now time.Time, k *Kind, keys []string, field string, lease time.Duration) Call[Grant] {
-	args := append(make([]any, 0, len(keys)+3), 1, k.hash(keys[0]), k.holder(keys[0], field), lease.Milliseconds())
-	for _, key := range keys[1:] {
-		args = append(args, k.holder(key, field))
+	if k.members {
+		args = append(args, 1, k.hash(keys[0]), k.holder(keys[0], field), lease.Milliseconds())
+		for _, key := range keys[1:] {
+			args = append(args, k.holder(key, field))
+		}
+	} else {
+		args = append(args, len(keys))
+		for _, key := range keys {
+			args = append(args, key)
+		}
+		args = append(args, field, lease.Milliseconds())
 	}
 	return newCall(s, s.call(now, &k.acquireAll, keys[0], args...), readGrant).withAcks(Grant.given)
 }

@@ -30,7 +30,7 @@ type Message struct {
 }
 
 // Handler handles a message.
-type Handler func(ctx context.Context, m *Message) error
+type Handler = func(ctx context.Context, m *Message) error
 
 // Topic is a topic that a consumer handles.
 type Topic struct {
@@ -49,13 +49,10 @@ type Guard struct {
 func New(a *aspect.Aspect, rules ruleset.Provider, topics map[string]Topic, fallbacks map[string]Handler) (*Guard, error) {
 	messages := aspect.Messages[*Message]{
 		Prefix: "topic/", Noun: "topic", Payloads: map[string]any{}, Variables: variables,
-		Fallbacks: map[string]func(context.Context, *Message) error{},
+		Fallbacks: fallbacks,
 	}
 	for name, topic := range topics {
 		messages.Payloads[name] = topic.Value
-	}
-	for name, handler := range fallbacks {
-		messages.Fallbacks[name] = handler
 	}
 	guard, err := aspect.NewMessageGuard(a, rules, messages)
 	if err != nil {

@@ -17,42 +17,38 @@ var ErrNotLeader = errors.New("gocronlock: another instance is the leader")
 // Elector implements [gocron.Elector]: the leader runs the jobs. Its zero value is not the leader. If the leader dies, another
 // instance leads when the lease has expired, 30 s unless core.WithWatchdog sets it. No instance runs a job until then.
 type Elector struct {
-	last atomic.Pointer[term] // nil before the first term
-}
-
-// term is the time during which this instance leads.
-type term struct {
-	ctx context.Context //nolint:containedctx // ends with the term
+	term atomic.Pointer[context.Context] // of the last term in which this instance led; nil before the first
 }
 
 // Lead makes this instance the leader until ctx ends. ctx is the context of the lock that the leader holds. Lead is the
 // function lead of campaign.Run.
 func (e *Elector) Lead(ctx context.Context, _ int64) error {
-	e.last.Store(&term{ctx})
+	e.term.Store(&ctx)
 	<-ctx.Done()
 	return nil
 }
 
 // IsLeader implements [gocron.Elector].
 func (e *Elector) IsLeader(context.Context) error {
-	if t := e.last.Load(); t == nil || t.ctx.Err() != nil { // Err also notices a process that was suspended
+	if term := e.term.Load(); term == nil || (*term).Err() != nil { // Err also notices a process that was suspended
 		return ErrNotLeader
 	}
 	return nil
 }
 
 // NewJob adds a job to a scheduler that has this Elector. The context of the job carries the lock of the term in which the job
-// begins, for its fencing token: core.MustHold(ctx, "leader").Token(). It ends with that term, and when the scheduler shuts
-// down.
+// begins, for its fencing token: read core.MustHold(ctx, "leader").Token() when the job begins, because MustHold panics after a
+// loss. The context ends with that term, and when the scheduler shuts down.
 func (e *Elector) NewJob(s gocron.Scheduler, when gocron.JobDefinition, name string, job func(context.Context) error, opts ...gocron.JobOption) (gocron.Job, error) {
 	task := gocron.NewTask(func(ctx context.Context) error {
-		t := e.last.Load()
-		if t == nil {
+		last := e.term.Load()
+		if last == nil {
 			return ErrNotLeader
 		}
-		ctx, cancel := context.WithCancelCause(context.WithValue(ctx, core.ContextKey, t.ctx.Value(core.ContextKey))) //nolint:staticcheck // core looks for this text
+		term := *last
+		ctx, cancel := context.WithCancelCause(context.WithValue(ctx, core.ContextKey, term.Value(core.ContextKey))) //nolint:staticcheck // core looks for this text
 		defer cancel(nil)
-		defer context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })()
+		defer context.AfterFunc(term, func() { cancel(context.Cause(term)) })()
 		return job(ctx)
 	})
 	return s.NewJob(when, task, slices.Concat(opts, []gocron.JobOption{gocron.WithName(name)})...)

@@ -7,12 +7,13 @@
 // With an [Elector], one instance, the leader, runs all jobs. Package campaign in examples/leader elects the leader:
 //
 //	var elector gocronlock.Elector
-//	go campaign.Run(ctx, locks.Lock("leader"), elector.Lead, logError)
+//	ended := make(chan error, 1)
+//	go func() { ended <- campaign.Run(ctx, locks.Lock("leader"), elector.Lead, logError) }()
 //	scheduler, err := gocron.NewScheduler(gocron.WithDistributedElector(&elector))
 //	_, err = elector.NewJob(scheduler, gocron.CronJob("0 3 * * *", false), "close-day", closeDay)
 //
 // gocron gives a job a context that does not end when the lock is lost, so register jobs with NewJob and not with the scheduler.
-// Shut down the scheduler first. Then end the context of campaign.Run and wait until it returns. Close the lock client last.
+// Shut down the scheduler first. Then end the context of campaign.Run and wait for its result. Close the lock client last.
 package gocronlock
 
 import (

@@ -22,20 +22,21 @@ import (
 //
 // To hand over, for example at a shutdown, cancel ctx and wait until Run returns. Run has then released the lock, and
 // another instance leads within milliseconds. lead may also return before: then another instance leads, if one waits. Run
-// passes the errors to failed. It returns an error only if no later attempt can succeed.
+// passes the errors of the lock and of lead to failed. It returns an error only if no later attempt can acquire the lock.
 func Run(ctx context.Context, lock core.Lock, lead func(ctx context.Context, token int64) error, failed func(error), opts ...core.AcquireOption) error {
 	opts = append([]core.AcquireOption{core.WithToken(), core.Label("leader")}, opts...)
 	for ctx.Err() == nil {
-		err := term(ctx, lock, lead, opts)
+		held, hold, err := lock.Acquire(ctx, opts...) // waits until ctx is done
 		switch {
-		case err == nil, ctx.Err() != nil && errors.Is(err, ctx.Err()):
-			// lead has returned, or the shutdown has ended it
+		case err == nil:
+			err = term(ctx, held, hold, lead)
 		case errors.Is(err, core.ErrClosed), errors.Is(err, core.ErrInvalid):
 			return err
-		default:
+		}
+		if err != nil && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) { // not ended by the shutdown
 			failed(err) // the lock was lost, Redis does not answer, or lead has failed
 		}
-		select { // another instance comes first
+		select { // so that another instance leads next
 		case <-time.After(time.Second + rand.N(time.Second/10)):
 		case <-ctx.Done():
 		}
@@ -43,14 +44,10 @@ func Run(ctx context.Context, lock core.Lock, lead func(ctx context.Context, tok
 	return nil
 }
 
-// term waits for the lock and calls lead once.
-func term(ctx context.Context, lock core.Lock, lead func(ctx context.Context, token int64) error, opts []core.AcquireOption) error {
-	held, hold, err := lock.Acquire(ctx, opts...) // waits until ctx is done
-	if err != nil {
-		return err
-	}
+// term calls lead once and releases the lock.
+func term(ctx, held context.Context, hold *core.Hold, lead func(ctx context.Context, token int64) error) error {
 	defer hold.Release(ctx) //nolint:errcheck // if the release fails, another instance leads when the lease has expired
-	err = lead(held, hold.Token())
+	err := lead(held, hold.Token())
 	if cause := context.Cause(held); errors.Is(cause, core.ErrLost) {
 		return errors.Join(cause, err)
 	}

@@ -3,6 +3,7 @@ package campaign_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -246,7 +247,7 @@ func TestRun_MaxHold(t *testing.T) {
 func TestRun_LeadFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv, broken := redistest.New(t), errors.New("broken")
+		srv, broken := redistest.New(t), fmt.Errorf("broken: %w", core.ErrInvalid) // such as an error of another lock
 		var terms, failures [2]atomic.Int32
 		for i := range terms {
 			stand(t, srv, func(context.Context, int64) error {

@@ -1,7 +1,7 @@
 -- Comes before the scripts of a group lock (RedissonFasterMultiLock): many values in one hash, each a separate lock.
 -- A value has three fields: <value> is the holder, <value>:<holder>:expire_time the end of its lease in ms since 1970,
--- <value>:<holder>:lock_count its hold count. The TTL of the hash is the longest lease and 100 ms. A script gets a value and a
--- holder as one argument, "<value>:<holder>"; a value contains no colon.
+-- <value>:<holder>:lock_count its hold count. The TTL of the hash is 100 ms longer than the
+-- longest lease. A script gets a value and a holder as one argument, "<value>:<holder>"; a value contains no colon.
 -- Redisson compares the end of a lease with the clock of each client; these scripts use the clock of the server.
 local function split(member)
   return string.match(member, '^([^:]+):(.*)$')
@@ -30,15 +30,13 @@ end
 
 -- drop removes the fields that belong to a holder, and the value itself unless another holder has it.
 local function drop(key, value, holder, keeps)
-  redis.call('HDEL', key, value .. ':' .. holder .. ':expire_time', value .. ':' .. holder .. ':lock_count')
-  if not keeps then
-    redis.call('HDEL', key, value)
-  end
+  local ends, count = value .. ':' .. holder .. ':expire_time', value .. ':' .. holder .. ':lock_count'
+  redis.call('HDEL', key, ends, count, keeps and ends or value)
 end
 
--- raise raises the TTL of the hash to a lease and 100 ms. Without the 100 ms, a caller of Redisson that acquires the lock
--- when the lease ends would lose it at once, because Redisson does not raise a TTL of less than 1 ms. raise returns an
--- error that Redis returned, nil otherwise.
+-- raise raises the TTL of the hash to 100 ms more than a lease. Without the 100 ms, a caller of Redisson that acquires the lock
+-- when the lease ends would lose it at once, because Redisson does not raise a TTL of less than 1 ms. raise returns the
+-- error of PEXPIRE, nil otherwise.
 local function raise(key, lease)
   local ttl = lease + 100
   if redis.call('PTTL', key) < ttl then
