@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,6 +21,7 @@ var (
 	errTooDeep  = errors.New("it is nested too deeply")
 	errTwice    = errors.New("an object has a name twice (upper and lower case are the same)")
 	errMore     = errors.New("there is more than one value")
+	errCutOff   = errors.New("it is empty or ends too early")
 	errTooSmall = errors.New("it has a number that is too small to be exact")
 )
 
@@ -39,7 +42,11 @@ func DecodeJSON(document []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
 	value, err := decodeValue(d, 0)
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err.Error() == "unexpected end of JSON input":
+		return nil, errCutOff // which of the three it is depends on the version of Go
+	default:
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -67,10 +74,37 @@ func DecodeJSONAs(document []byte, t reflect.Type) (any, error) {
 // mismatch returns the error for a document that encoding/json has not decoded into a t because of err. It does not wrap
 // err, which may quote the document: errors of [time.Time], [json.Number] and of methods of the program do.
 func mismatch(err error, t reflect.Type) error {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return errors.New("the field " + wrong.Field + " is not of type " + wrong.Type.String())
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if field := fieldPath(t, wrong.Field); field != "" {
+			return errors.New("the field " + field + " is not of type " + wrong.Type.String())
+		}
 	}
 	return errors.New("the document is not of type " + t.String())
+}
+
+// fieldPath returns the names of the fields of t on a path of encoding/json, up to the first key of a map. From Go 1.27 on, such
+// a path also has keys of maps, indexes, and names as the document writes them.
+func fieldPath(t reflect.Type, path string) string {
+	var names []string
+	for step := range strings.SplitSeq(path, ".") {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+			t = t.Elem()
+		}
+		if strings.Trim(step, "0123456789") == "" {
+			continue // an index
+		}
+		if t.Kind() != reflect.Struct {
+			break
+		}
+		fields := jsonFields(t)
+		known := slices.Sorted(maps.Keys(fields))
+		i := slices.IndexFunc(known, func(name string) bool { return strings.EqualFold(name, step) })
+		if i < 0 {
+			break
+		}
+		names, t = append(names, known[i]), fields[known[i]].typ
+	}
+	return strings.Join(names, ".")
 }
 
 // decodeValue decodes one value token by token. If it decoded the value as a whole, encoding/json

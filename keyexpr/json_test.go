@@ -57,29 +57,28 @@ func documentKeys(tb testing.TB, expression, document, name string) ([]string, e
 func TestDecodeJSON_Refuses(t *testing.T) {
 	t.Parallel()
 	for document, want := range map[string]string{
-		``:                      "EOF",
-		` `:                     "EOF",
-		`{`:                     "EOF",
-		`[`:                     "EOF",
-		`{"a"`:                  "EOF",
-		`{"a":`:                 "EOF",
-		`[1`:                    "EOF",
+		``:                      "ends too early",
+		` `:                     "ends too early",
+		`{`:                     "ends too early",
+		`[`:                     "ends too early",
+		`{"a"`:                  "ends too early",
+		`{"a":`:                 "ends too early",
+		`[1`:                    "ends too early",
 		`}`:                     "invalid character",
 		`]`:                     "invalid character",
 		`[1,]`:                  "invalid character",
 		`{a: 1}`:                "invalid character",
 		`{'a': 1}`:              "invalid character",
-		`{1: 1}`:                "invalid character",
-		`nul`:                   "EOF",
-		`tru`:                   "EOF",
+		`nul`:                   "ends too early",
+		`tru`:                   "ends too early",
 		`01`:                    "more than one value",
-		`1.`:                    "EOF",
+		`1.`:                    "ends too early",
 		`.5`:                    "invalid character",
 		`+1`:                    "invalid character",
 		`0x10`:                  "more than one value",
 		`NaN`:                   "invalid character",
 		`Infinity`:              "invalid character",
-		`"a`:                    "EOF",
+		`"a`:                    "ends too early",
 		`1 2`:                   "more than one value",
 		`{} {}`:                 "more than one value",
 		`{} x`:                  "more than one value",
@@ -281,22 +280,26 @@ func (*secret) UnmarshalJSON(text []byte) error { return fmt.Errorf("unknown sec
 func TestDecodeJSONAs_QuotesNoValue(t *testing.T) {
 	t.Parallel()
 	type order struct {
-		ID     string      `json:"id"`
-		Date   time.Time   `json:"date"`
-		Amount json.Number `json:"amount"`
-		Count  int         `json:"count,string"`
-		Secret secret      `json:"secret"`
+		ID     string                       `json:"id"`
+		Date   time.Time                    `json:"date"`
+		Amount json.Number                  `json:"amount"`
+		Count  int                          `json:"count,string"`
+		Secret secret                       `json:"secret"`
+		Labels map[string][]struct{ N int } `json:"labels"`
 	}
 	const other = "the document is not of type keyexpr_test.order"
 	for document, want := range map[string]string{
-		`{"id": 4711}`:        "the field id is not of type string",
-		`4711`:                other,
-		`{"date": "4711"}`:    other,
-		`{"amount": "x4711"}`: other,
-		`{"count": "x4711"}`:  other,
-		`{"secret": "4711"}`:  other,
+		`{"id": 4711}`:                        "the field id is not of type string",
+		`4711`:                                other,
+		`{"date": "4711"}`:                    other,
+		`{"amount": "x4711"}`:                 other,
+		`{"count": "x4711"}`:                  "", // depends on the version of Go
+		`{"ID": 4711}`:                        "the field id is not of type string",
+		`{"labels": {"x4711": 1}}`:            "the field labels is not of type []struct { N int }",
+		`{"labels": {"x4711": [{"N": "x"}]}}`: "the field labels is not of type int",
+		`{"secret": "4711"}`:                  other,
 	} {
-		if _, err := keyexpr.DecodeJSONAs([]byte(document), reflect.TypeFor[order]()); err == nil || err.Error() != want {
+		if _, err := keyexpr.DecodeJSONAs([]byte(document), reflect.TypeFor[order]()); err == nil || strings.Contains(err.Error(), "4711") || want != "" && err.Error() != want {
 			t.Errorf("%s: got %v, want %q", document, err, want)
 		}
 	}
