@@ -49,12 +49,13 @@ func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fiel
 // MaxHold limits the hold to d, counted from its acquisition. If the watchdog still renews the lease at that time, the
 // context of the hold ends with the cause [ErrHeldTooLong], and the watchdog does not renew the lease for this hold any
 // more. The lock is not given up: a Release frees it at once. Without a Release it is free when its lease ends, which
-// takes at most the time of [WithWatchdog]. So a caller that obeys its context finishes under the lock, and a caller that
+// takes at most the time of [WithWatchdog], or until the end of a longer [LeaseTime] of a re-entry. So a caller that obeys its context finishes under the lock, and a caller that
 // hangs does not keep the lock.
 //
 // A caller that ignores its context may work at the same time as the next holder. If [Hold.Refresh] has fixed the lease
 // before, the limit has no effect. [Hold.Handover] does not change the limit. A re-entry also has the limit of the hold
-// that it re-enters; its own limit ends only the re-entry. A limit under 1 ms, over [MaxDuration], or together with
+// that it re-enters, or, if that hold has a fixed lease, of an earlier re-entry that the watchdog renews. Its own limit
+// does not end the hold that it re-enters. A limit under 1 ms, over [MaxDuration], or together with
 // [LeaseTime] is [ErrInvalid].
 func MaxHold(d time.Duration) AcquireOption { return AcquireOption{field: fieldMaxHold, d: d} }
 

@@ -88,7 +88,7 @@ func TestEach_Panic(t *testing.T) { //nolint:paralleltest // see logOf
 func TestEach_PanicsOfSeveralFunctions(t *testing.T) { //nolint:paralleltest // see logOf
 	var recorded []string
 	var mine, theirs notify.Panics
-	list := []func(string){recorder("a", &recorded, func() { panic(1) }), panicking(errors.New("x")), func(string) { panic(nil) }}
+	list := []func(string){recorder("a", &recorded, func() { panic(1) }), panicking(errors.New("x")), func(string) { panic(true) }}
 	lines := logOf(t, func() {
 		notifyAll(&mine, "x", list...)
 		notifyAll(&mine, "y", list...)

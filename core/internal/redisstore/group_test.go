@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func (b *bench) wantMember(value, holder, count string, lease time.Duration) {
 func (b *bench) wantFields(value string, n int) {
 	b.t.Helper()
 	fields := b.rdb.HKeys(context.Background(), key).Val()
-	if fields = slices.DeleteFunc(fields, func(f string) bool { return f[:len(value)] != value }); len(fields) != n {
+	if fields = slices.DeleteFunc(fields, func(f string) bool { return !strings.HasPrefix(f, value) }); len(fields) != n {
 		b.t.Errorf("%s: got the fields %q, want %d", value, fields, n)
 	}
 }
@@ -171,6 +172,34 @@ func TestGroup_Acquire_Refused(t *testing.T) {
 		b.wantTTL(key, time.Hour) // not lowered
 		if r := reply(b, b.Release(time.Now(), member(keyY, bob))); r.Mine {
 			t.Error("the former holder released the value")
+		}
+	})
+}
+
+// Acquisitions remove the fields of holders whose leases ended more than a minute ago, whichever client left them.
+func TestGroup_DeadValuesAreRemoved(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, b *bench) {
+		b.takeMembers(alice, time.Minute, keyX)
+		leave := func(value, holder string, ended time.Duration) {
+			end := strconv.FormatInt(time.Now().Add(-ended).UnixMilli(), 10)
+			must(t, b.rdb.HSet(t.Context(), key, value+":"+holder+":expire_time", end, value+":"+holder+":lock_count", 1).Err())
+		}
+		for i := range 50 {
+			value := fmt.Sprintf("dead%02d", i)
+			leave(value, bob, time.Hour)
+			must(t, b.rdb.HSet(t.Context(), key, value, bob).Err())
+		}
+		leave("late", bob, 10*time.Second) // a client whose clock is slow may still renew it
+		leave(fieldX, bob, time.Hour)      // alice has the value now
+		for range 500 {
+			b.takeMembers(bob, time.Minute, keyY)
+			reply(b, b.Release(time.Now(), member(keyY, bob)))
+		}
+		b.wantMember(fieldX, alice, "1", time.Minute)
+		b.wantFields("late", 2)
+		if n := b.rdb.HLen(t.Context(), key).Val(); n != 5 {
+			t.Errorf("the hash has %d fields, want 5", n)
 		}
 	})
 }

@@ -14,6 +14,7 @@
 //
 // If the lock of a task is taken, or if Redis does not answer, asynq delivers the task again after the RetryAfter of the
 // refusal, and the task keeps its retries. asynq looks for such tasks every DelayedTaskCheckInterval, which is 5 s by default.
+// If the timeout of a task passes before core.WithBackendTimeout has ended an attempt, the task fails.
 // A task without a key, and a task whose handler loses its lock, fail like any other task.
 //
 // asynq archives a task that has no retries left, whatever its error is. Such a task waits in its worker instead. If its
@@ -27,7 +28,6 @@ package asynqlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"time"
 
@@ -73,7 +73,10 @@ func (g *Guard) Middleware(next asynq.Handler) asynq.Handler {
 		for {
 			o := g.guard.Run(ctx, t.Type(), task{t, id, queue}, handle)
 			if !o.Postponed() {
-				return o.Result()
+				if err := o.Result(); err != nil {
+					return answer{error: err}
+				}
+				return nil
 			}
 			if isLastAttempt(ctx) {
 				select {
@@ -82,7 +85,7 @@ func (g *Guard) Middleware(next asynq.Handler) asynq.Handler {
 				case <-ctx.Done():
 				}
 			}
-			return fmt.Errorf("%w: %w", errPostponed, o.Refusal())
+			return answer{o.Refusal(), true}
 		}
 	})
 }
@@ -95,17 +98,17 @@ func Config(c asynq.Config) asynq.Config {
 		delay = asynq.DefaultRetryDelayFunc
 	}
 	c.IsFailure = func(err error) bool {
-		return !errors.Is(err, errPostponed) && (isFailure == nil || isFailure(err))
+		return !isPostponed(err) && (isFailure == nil || isFailure(err))
 	}
 	c.RetryDelayFunc = func(retried int, err error, t *asynq.Task) time.Duration {
-		if refused, ok := errors.AsType[*aspect.RefusedError](err); ok && errors.Is(err, errPostponed) {
+		if refused, ok := errors.AsType[*aspect.RefusedError](err); ok && isPostponed(err) {
 			return refused.RetryAfter
 		}
 		return delay(retried, err, t)
 	}
 	if handler != nil {
 		c.ErrorHandler = asynq.ErrorHandlerFunc(func(ctx context.Context, t *asynq.Task, err error) {
-			if !errors.Is(err, errPostponed) {
+			if !isPostponed(err) {
 				handler.HandleError(ctx, t, err)
 			}
 		})
@@ -113,9 +116,19 @@ func Config(c asynq.Config) asynq.Config {
 	return c
 }
 
-// errPostponed marks the refusal of a task that asynq delivers again. A handler may return the refusal of a function that it
-// calls. That refusal is not marked, because the handler has run: it is an ordinary failure.
-var errPostponed = errors.New("asynqlock: postponed")
+// answer is the error of a task. A handler may return the answer of an inner task or the refusal of a function: that is an
+// ordinary failure, because the handler has run. So the outermost answer counts.
+type answer struct {
+	error
+	postponed bool // asynq delivers the task again
+}
+
+func (a answer) Unwrap() error { return a.error }
+
+func isPostponed(err error) bool {
+	a, _ := errors.AsType[answer](err)
+	return a.postponed
+}
 
 func variables(payload reflect.Type) []aspect.MessageVariable[task] {
 	return []aspect.MessageVariable[task]{

@@ -302,3 +302,40 @@ func TestNew_Problems(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A handler returns the answer of an inner task on the same guard. The handler has run, so its failure counts.
+func TestMiddleware_InnerTaskIsBusy(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	locks, err := core.New(redis.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(context.WithoutCancel(t.Context())) })
+	locking, err := aspect.New(locks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := ruleset.Load("locks.yaml", []byte("rules:\n  - {func: task/pay, key: pay, wait_time: none}\n  - {func: task/mail, key: mail, wait_time: none}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := asynqlock.New(locking, set, map[string]any{"pay": nil, "mail": nil}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := asynq.NewServeMux()
+	mux.Use(guard.Middleware)
+	mux.HandleFunc("mail", succeed)
+	mux.HandleFunc("pay", func(ctx context.Context, _ *asynq.Task) error {
+		return mux.ProcessTask(ctx, asynq.NewTask("mail", nil))
+	})
+	redis.Take("mail", time.Hour)
+	isFailure := asynqlock.Config(asynq.Config{}).IsFailure
+	if err := mux.ProcessTask(t.Context(), asynq.NewTask("mail", nil)); err == nil || isFailure(err) {
+		t.Errorf("a busy task: %v, which counts as a failure", err)
+	}
+	if err := mux.ProcessTask(t.Context(), asynq.NewTask("pay", nil)); err == nil || !isFailure(err) {
+		t.Errorf("a busy inner task: %v, which does not count as a failure", err)
+	}
+}

@@ -41,11 +41,10 @@ func (e *Elector) IsLeader(context.Context) error {
 // loss. The context ends with that term, and when the scheduler shuts down.
 func (e *Elector) NewJob(s gocron.Scheduler, when gocron.JobDefinition, name string, job func(context.Context) error, opts ...gocron.JobOption) (gocron.Job, error) {
 	task := gocron.NewTask(func(ctx context.Context) error {
-		last := e.term.Load()
-		if last == nil {
-			return ErrNotLeader
+		if err := e.IsLeader(ctx); err != nil { // the term may have ended since gocron asked
+			return err
 		}
-		term := *last
+		term := *e.term.Load()
 		ctx, cancel := context.WithCancelCause(context.WithValue(ctx, core.ContextKey, term.Value(core.ContextKey))) //nolint:staticcheck // core looks for this text
 		defer cancel(nil)
 		defer context.AfterFunc(term, func() { cancel(context.Cause(term)) })()

@@ -357,3 +357,33 @@ func TestElector_TokenOfTheTerm(t *testing.T) {
 		t.Errorf("after the loss the job has the token %d", token)
 	}
 }
+
+// The term ends after gocron has asked for the leader. The job does not run.
+func TestElector_TermEndsBeforeTheJob(t *testing.T) {
+	t.Parallel()
+	locks, _, _ := instance(t, redistest.New(t))
+	var elector gocronlock.Elector
+	ctx, hold, err := locks.FencedLock("leader").Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = elector.Lead(ctx, hold.Token()) }()
+	awaitEvent(t, "the lead", func() bool { return elector.IsLeader(ctx) == nil })
+	scheduler, err := gocron.NewScheduler(gocron.WithDistributedElector(&elector))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = scheduler.Shutdown() })
+	done := make(chan error, 1)
+	_, err = elector.NewJob(scheduler, once(), "close-day", func(context.Context) error { done <- nil; return nil }, gocron.WithEventListeners(
+		gocron.BeforeJobRuns(func(uuid.UUID, string) { _ = hold.Release(context.WithoutCancel(ctx)) }),
+		gocron.AfterJobRunsWithError(func(_ uuid.UUID, _ string, err error) { done <- err }),
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheduler.Start()
+	if err := <-done; !errors.Is(err, gocronlock.ErrNotLeader) {
+		t.Errorf("got %v, want ErrNotLeader", err)
+	}
+}

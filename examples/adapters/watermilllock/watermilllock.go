@@ -30,7 +30,6 @@ package watermilllock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"time"
 
@@ -101,9 +100,13 @@ func (g *Guard) Middleware(next message.HandlerFunc) message.HandlerFunc {
 			case <-g.after(min(o.RetryAfter, maxPause)):
 			case <-ctx.Done():
 			}
-			return nil, fmt.Errorf("%w: %w", errPostponed, o.Refusal())
+			return nil, answer{o.Refusal(), true}
 		}
-		return d.produced, o.Result()
+		if err := o.Result(); err != nil {
+			isShutdown := ctx.Err() != nil && !errors.Is(err, core.ErrLost)
+			return d.produced, answer{err, isShutdown || errors.Is(err, core.ErrClosed)}
+		}
+		return d.produced, nil
 	}
 }
 
@@ -112,19 +115,18 @@ func (g *Guard) Middleware(next message.HandlerFunc) message.HandlerFunc {
 // handler gave up because it lost its lock. Otherwise the broker would deliver a message that always needs more time than
 // max_hold again and again.
 func IsPoison(err error) bool {
-	switch {
-	case err == nil, errors.Is(err, errPostponed), errors.Is(err, core.ErrClosed):
-		return false
-	case errors.Is(err, core.ErrLost): // the handler may have returned context.Canceled
-		return true
-	default:
-		return !errors.Is(err, context.Canceled)
-	}
+	a, _ := errors.AsType[answer](err)
+	return err != nil && !a.again
 }
 
-// errPostponed marks the refusal of a message that the broker delivers again. A refusal that a handler returns is not marked,
-// because the handler has run: it is an ordinary failure.
-var errPostponed = errors.New("watermilllock: postponed")
+// answer is the error of a message. A handler may return the answer for an inner message or the refusal of a function: that is
+// an ordinary failure, because the handler has run. So the outermost answer counts.
+type answer struct {
+	error
+	again bool // the broker has to deliver the message again
+}
+
+func (a answer) Unwrap() error { return a.error }
 
 func variables(payload reflect.Type) []aspect.MessageVariable[*delivery] {
 	return []aspect.MessageVariable[*delivery]{

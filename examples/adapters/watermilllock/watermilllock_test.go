@@ -252,19 +252,31 @@ func TestRouter_BusyMessageComesAgain(t *testing.T) {
 
 func TestIsPoison(t *testing.T) {
 	t.Parallel()
+	_, guard := open(t, noWait)
 	for name, test := range map[string]struct {
 		err  error
+		ends bool // the context of the message ends while the handler runs
 		want bool
 	}{
-		"success":    {nil, false},
-		"declined":   {errors.New("declined"), true},
-		"inner lock": {&aspect.RefusedError{RetryAfter: time.Second}, true},
-		"shutdown":   {fmt.Errorf("query: %w", context.Canceled), false},
-		"closed":     {&aspect.RefusedError{Cause: failpolicy.Lost, Reason: core.ErrClosed}, false},
-		"left":       {&aspect.RefusedError{Cause: failpolicy.Canceled, Reason: context.Canceled}, false},
+		"success":             {nil, false, false},
+		"declined":            {errors.New("declined"), false, true},
+		"inner lock":          {&aspect.RefusedError{RetryAfter: time.Second}, false, true},
+		"canceled by handler": {fmt.Errorf("query: %w", context.Canceled), false, true},
+		"shutdown":            {fmt.Errorf("query: %w", context.Canceled), true, false},
+		"closed":              {&aspect.RefusedError{Cause: failpolicy.Lost, Reason: core.ErrClosed}, false, false},
 	} {
-		if got := watermilllock.IsPoison(test.err); got != test.want {
-			t.Errorf("%s: got %v", name, got)
+		m := encode(t, order{ID: "42"})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		m.SetContext(ctx)
+		err := deliver(t, guard, m, func(*message.Message) ([]*message.Message, error) {
+			if test.ends {
+				cancel()
+			}
+			return nil, test.err
+		})
+		if got := watermilllock.IsPoison(err); got != test.want {
+			t.Errorf("%s: got %v for %v", name, got, err)
 		}
 	}
 }
@@ -277,7 +289,7 @@ func deliver(t *testing.T, guard *watermilllock.Guard, m *message.Message, handl
 		router.AddMiddleware(append(append([]message.HandlerMiddleware{recording}, around...), guard.Middleware)...)
 		router.AddHandler("pay", "orders", sub, "receipts", gochannel.NewGoChannel(gochannel.Config{}, nil), handler)
 	})
-	m.SetContext(context.WithValue(t.Context(), resultKey{}, result))
+	m.SetContext(context.WithValue(m.Context(), resultKey{}, result))
 	sub.messages <- m
 	return <-result
 }

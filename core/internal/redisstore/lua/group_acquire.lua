@@ -42,4 +42,15 @@ each(function(value, mine)
     drop(key, value, stale[value], not denied)
   end
 end)
-return denied or 1
+if denied then
+  return denied
+end
+-- Remove values whose leases ended more than a minute ago, because the hash lives as long as any value is in use. Of eight
+-- random fields for each value more than two are ends of leases, so the dead values of a group stay few.
+for _, field in ipairs(redis.call('HRANDFIELD', key, 8 * (#ARGV - 1))) do
+  local value, holder = string.match(field, '^([^:]+):(.*):expire_time$')
+  if value and tonumber(redis.call('HGET', key, field) or now) < now - 60000 then
+    drop(key, value, holder, redis.call('HGET', key, value) ~= holder)
+  end
+end
+return 1
