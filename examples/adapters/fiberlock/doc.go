@@ -3,7 +3,7 @@
 //
 //	guard, err := httplock.New(locks, httplock.WithSet(rules))
 //	app := fiber.New(fiber.Config{UnescapePath: true})
-//	app.Use(recover.New(), authentication)
+//	app.Use(recover.New(), authentication) // github.com/gofiber/fiber/v3/middleware/recover
 //	app.Post("/orders/:id/pay", fiberlock.Lock(guard), pay)
 //	err = fiberlock.Check(app, guard)
 //

@@ -1,4 +1,5 @@
-// Package gozerolock runs REST routes of go-zero under the locks of declared rules, with package httplock. Copy gozero.go.
+// Package gozerolock runs REST routes of go-zero under the locks of declared rules, with package httplock. Copy its
+// files, without the tests.
 //
 //	guard, err := httplock.New(locks, httplock.WithSet(rules))
 //	server := rest.MustNewServer(c.RestConf)

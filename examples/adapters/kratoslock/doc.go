@@ -1,6 +1,6 @@
 // Package kratoslock runs the operations of kratos servers under the locks of declared rules, with package grpclock. Copy its
 // files, without the tests. One middleware serves both transports (http and grpc are the packages transport/http and
-// transport/grpc of github.com/go-kratos/kratos/v2):
+// transport/grpc of github.com/go-kratos/kratos/v2, and orderspb is the code that is generated for the service):
 //
 //	guard, err := grpclock.New(locks, grpclock.WithSet(rules))
 //	httpServer := http.NewServer(http.Middleware(recovery.Recovery(), authentication, kratoslock.Middleware(guard)))
@@ -19,8 +19,10 @@
 // has the HTTP status of its cause, or of the rule, the reason LOCK_…, and Retry-After. Over gRPC, grpclock answers. Over HTTP,
 // handlers see the headers of the request as incoming metadata of gRPC, and grpc.SetHeader sets headers of the answer.
 //
-// An HTTP handler that is not generated takes the lock only if it calls http.SetOperation with a full method and then
-// ctx.Middleware.
+// An HTTP handler that protoc-gen-go-http of kratos has not generated takes the lock only if it names the operation:
+//
+//	http.SetOperation(ctx, "/shop.v1.Orders/Pay")
+//	reply, err := ctx.Middleware(handle)(ctx, request)
 //
 // The servers of kratos have a timeout of one second, unless http.Timeout and grpc.Timeout set another one. A wait ends
 // before this timeout, with the answer for a taken lock. Pass all middlewares to one call of http.Middleware, because a

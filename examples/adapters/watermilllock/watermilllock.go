@@ -5,7 +5,8 @@
 //	  - func: handler/pay-order
 //	    key: "order:#{payload.order_id}"
 //
-// Copy watermilllock.go. The guard is the last middleware of the router:
+// Copy watermilllock.go. The guard is the last middleware of the router; publisher publishes the poison, and
+// retry is a middleware.Retry:
 //
 //	guard, err := watermilllock.New(locking, rules, map[string]any{"pay-order": Order{}}, nil)
 //	poison, err := middleware.PoisonQueueWithFilter(publisher, "poison", watermilllock.IsPoison)
