@@ -295,6 +295,7 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 		holders[i] = m.got[index]
 	}
 	a := m.in.attempt(m.keys[acquired[0]], m.wish, m.report, time.Now())
+	a.limit() // so that cutShort knows it
 	err := failure.Join(holding.Extend(ctx, holders, m.wish.Lease, a.span()))
 	a.now = time.Now()
 	switch {
@@ -302,6 +303,8 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 		return nil
 	case ctx.Err() != nil:
 		return a.busyError(failure.Ended(ctx))
+	case errors.Is(err, failure.Unavailable) && a.cutShort():
+		return a.busyError(nil) // Redis has just given the last key
 	case errors.Is(err, failure.Unavailable):
 		return err
 	case a.timedOut():

@@ -2,6 +2,7 @@ package kinds_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"testing"
@@ -70,6 +71,36 @@ func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A MultiLock has acquired its keys one after the other, and its wait ends while it renews the first ones. Redis has answered
+// just before, so the error is only ErrNotAcquired.
+func TestMultiLock_WaitEndsDuringTheRenewal(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		for _, client := range []*core.Client{b.Locks(), b.Locks()} {
+			for _, key := range []string{"a", "b"} {
+				locktest.TakeTurns(t, ctx, client.Lock(key), 2, 300*time.Millisecond)
+			}
+		}
+		locks, proxy := b.BehindAProxy(core.WithBackendTimeout(time.Minute))
+		b.LoadScripts()
+		renewal := proxy.HoldReply(locktest.Script(t, "sethold"))
+		for renewal.Hits() == 0 {
+			_, hold, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(50*time.Second))
+			if err == nil {
+				locktest.MustRelease(t, hold) // both keys became free at once
+				continue
+			}
+			locktest.WantErr(t, err, core.ErrNotAcquired)
+			if errors.Is(err, core.ErrUnavailable) {
+				t.Errorf("got %v, want only ErrNotAcquired", err)
+			}
+		}
+		renewal.Release()
+	})
 }
 
 // lockAll takes locks like RedissonMultiLock.lock. It takes them in the given order and waits for each while it holds the
