@@ -46,11 +46,11 @@ func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: field
 // still ends before d has passed. A lease under 1 ms or over [MaxDuration] is [ErrInvalid].
 func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldLease, d: d} }
 
-// MaxHold limits the hold to d, counted from its acquisition. If the watchdog still renews the lease at that time, the
-// context of the hold ends with the cause [ErrHeldTooLong], and the watchdog does not renew the lease for this hold any
-// more. The lock is not given up: a Release frees it at once. Without a Release it is free when its lease ends, which
-// takes at most the time of [WithWatchdog], or until the end of a longer [LeaseTime] of a re-entry. So a caller that obeys its context finishes under the lock, and a caller that
-// hangs does not keep the lock.
+// MaxHold limits the hold to d, counted from its acquisition. If the watchdog still renews the lease at that time,
+// the context of the hold ends with the cause [ErrHeldTooLong], and the watchdog does not renew the lease for this
+// hold any more. The lock is not given up: a Release frees it at once. Without a Release it is free when its lease
+// ends, which takes at most the time of [WithWatchdog], or until the end of a longer [LeaseTime] of a re-entry. So a
+// caller that obeys its context finishes under the lock, and a caller that hangs does not keep the lock.
 //
 // A caller that ignores its context may work at the same time as the next holder. If [Hold.Refresh] has fixed the lease
 // before, the limit has no effect. [Hold.Handover] does not change the limit. A re-entry also has the limit of the hold

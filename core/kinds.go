@@ -90,10 +90,11 @@ func (c *Client) MultiLock(names ...string) Lock {
 // 30 s. If the clock of a Java process is ahead by more, it can take a value whose holder is cut off from Redis before the
 // context of that holder ends.
 //
-// A GroupLock waits and is renewed like a MultiLock, and has no fencing token. A release of any value wakes the waiters
-// for all values of the group. [Hold.Key] is "{group}#" and a hash of the value; if the key of the group contains a brace,
-// it is that key, "@" and the hash. [Held] does not find the lock by a name. [Lock.State] and [Lock.ForceRelease] need a lock of one value. [Client.Locks], [Client.Inspect], [Client.Evict]
-// and [Client.Preflight] do not know group locks.
+// A GroupLock waits and is renewed like a MultiLock, and has no fencing token. A release of any value wakes the
+// waiters for all values of the group. [Hold.Key] is "{group}#" and a hash of the value; if the key of the group
+// contains a brace, it is that key, "@" and the hash. [Held] does not find the lock by a name. [Lock.State] and
+// [Lock.ForceRelease] need a lock of one value. [Client.Locks], [Client.Inspect], [Client.Evict] and
+// [Client.Preflight] do not know group locks.
 func (c *Client) GroupLock(group string, values ...string) Lock {
 	sorted := append([]string{}, values...) // not nil, which marks several values even without values
 	slices.Sort(sorted)

@@ -216,10 +216,11 @@ func WithNamedConnections() Option {
 // option has no effect, and Preflight reports that. With it, Redis publishes a message for every write to a hash or a
 // sorted set, also of other programs.
 //
-// The client subscribes on a further connection to each master. A notification is only a hint: the client asks Redis before
-// it ends a hold. It also asks when it subscribes, and when another holder releases the same read lock or semaphore, or any
-// value of the same group: at most about 50 times a second for each long hold, and one command asks about several holds. Notifications may be missed, and
-// FLUSHALL and FLUSHDB send none, so losses are also found as without the option. Default: off.
+// The client subscribes on a further connection to each master. A notification is only a hint: the client asks Redis
+// before it ends a hold. It also asks when it subscribes, and when another holder releases the same read lock or
+// semaphore, or any value of the same group: at most about 50 times a second for each long hold, and one command asks
+// about several holds. Notifications may be missed, and FLUSHALL and FLUSHDB send none, so losses are also found as
+// without the option. Default: off.
 func WithLossNotice() Option {
 	return func(c *config) error {
 		c.lossNotice = true

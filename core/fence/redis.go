@@ -31,11 +31,12 @@ const staleCode = "STALETOKEN"
 //
 //	err := fence.Command(ctx, rdb, hold.Token(), "HSET", "balance:42", "euros", 70).Err()
 //
-// Command costs one round trip. rdb is any client of go-redis, but not a pipeline. The key must not be the name of a lock.
-// Redis keeps the largest token under a second key: {balance:42}:interlock_fence for balance:42, and
-// balance:{42}::interlock_fence for balance:{42}. The second key never expires. A Redis that evicts keys may evict it alone, and
-// then accepts any token. Command refuses a key with a closing brace but no hash tag, because no second key would be in its slot of a
-// Cluster. Nothing fences a write without Command, or a write of another key: use one hash for data that belongs together.
+// Command costs one round trip. rdb is any client of go-redis, but not a pipeline. The key must not be the name of a
+// lock. Redis keeps the largest token under a second key: {balance:42}:interlock_fence for balance:42, and
+// balance:{42}::interlock_fence for balance:{42}. The second key never expires. A Redis that evicts keys may evict it
+// alone, and then accepts any token. Command refuses a key with a closing brace but no hash tag, because no second
+// key would be in its slot of a Cluster. Nothing fences a write without Command, or a write of another key: use one
+// hash for data that belongs together.
 //
 // After a network error go-redis may send a command again, with the same token. For INCRBY and other commands that must not
 // run twice, set redis.Options.MaxRetries to -1.

@@ -282,31 +282,9 @@ func TestServer_Skip(t *testing.T) {
 	}
 }
 
-func TestNew_Problems(t *testing.T) {
-	t.Parallel()
-	locks, err := core.New(redistest.New(t).Client())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = locks.Close(t.Context()) })
-	locking, err := aspect.New(locks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := ruleset.Load("locks.yaml", []byte("rules:\n  - {func: task/pya, key: a}\n  - {func: task/pay, key: \"order:#{payload.idd}\"}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = asynqlock.New(locking, set, map[string]any{"pay": order{}}, nil)
-	if err == nil || !strings.Contains(err.Error(), `did you mean "task/pay"?`) || !strings.Contains(err.Error(), "has no field idd") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// A handler returns the answer of an inner task on the same guard. The handler has run, so its failure counts.
-func TestMiddleware_InnerTaskIsBusy(t *testing.T) {
-	t.Parallel()
-	redis := redistest.New(t)
+// newGuard returns the result of New for a rule file.
+func newGuard(t *testing.T, redis *redistest.Server, rules string, types map[string]any) (*asynqlock.Guard, error) {
+	t.Helper()
 	locks, err := core.New(redis.Client())
 	if err != nil {
 		t.Fatal(err)
@@ -316,11 +294,27 @@ func TestMiddleware_InnerTaskIsBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := ruleset.Load("locks.yaml", []byte("rules:\n  - {func: task/pay, key: pay, wait_time: none}\n  - {func: task/mail, key: mail, wait_time: none}\n"))
+	set, err := ruleset.Load("locks.yaml", []byte(rules))
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := asynqlock.New(locking, set, map[string]any{"pay": nil, "mail": nil}, nil)
+	return asynqlock.New(locking, set, types, nil)
+}
+
+func TestNew_Problems(t *testing.T) {
+	t.Parallel()
+	_, err := newGuard(t, redistest.New(t), "rules:\n  - {func: task/pya, key: a}\n  - {func: task/pay, key: \"order:#{payload.idd}\"}\n", map[string]any{"pay": order{}})
+	if err == nil || !strings.Contains(err.Error(), `did you mean "task/pay"?`) || !strings.Contains(err.Error(), "has no field idd") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A handler returns the answer of an inner task on the same guard. The handler has run, so its failure counts.
+func TestMiddleware_InnerTaskIsBusy(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	const rules = "rules:\n  - {func: task/pay, key: pay, wait_time: none}\n  - {func: task/mail, key: mail, wait_time: none}\n"
+	guard, err := newGuard(t, redis, rules, map[string]any{"pay": nil, "mail": nil})
 	if err != nil {
 		t.Fatal(err)
 	}
