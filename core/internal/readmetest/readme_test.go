@@ -36,14 +36,6 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// README.md is short; longer texts are on separate pages.
-func TestReadme_IsShort(t *testing.T) {
-	t.Parallel()
-	if n := len(read(t, start)); n > 12_000 {
-		t.Errorf("README.md has %d bytes, want at most 12,000", n)
-	}
-}
-
 // rows returns the cells of the first table under a heading of a page, row by row.
 func rows(t *testing.T, page, heading string) [][]string {
 	t.Helper()
