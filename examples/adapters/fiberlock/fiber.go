@@ -26,10 +26,7 @@ func Lock(guard *httplock.Guard) fiber.Handler {
 		if !known {
 			pattern, _ = patterns.LoadOrStore(route, patternOf(c.App(), route))
 		}
-		r, err := newRequest(c)
-		if err != nil {
-			return fiber.ErrBadRequest
-		}
+		r := newRequest(c)
 		r.Pattern = pattern.(string) //nolint:errcheck,forcetypeassert // the map has no other values
 		for _, name := range route.Params {
 			r.SetPathValue(strings.Replace(name, "*1", "*", 1), strings.Clone(c.Params(name)))
