@@ -47,6 +47,23 @@
 // the trusted proxies of the engine. By default gin trusts all addresses, so any client can choose its address with a
 // header. Call engine.SetTrustedProxies before you lock by client_ip; Check warns if you did not.
 //
+// # The key and the handler read the same value
+//
+// The client fills the query, the form, the cookies and the body at the same time, so a lock protects an order only if the
+// handler reads its number from the place that the key names:
+//
+//	path.id       c.Param, c.ShouldBindUri
+//	query.id      c.Query, c.ShouldBindQuery, and under GET c.ShouldBind
+//	form.id       c.PostForm, c.ShouldBindWith with binding.FormPost or binding.FormMultipart, and c.ShouldBind
+//	cookie.id     c.Cookie
+//	body.id       c.ShouldBindJSON, c.ShouldBindBodyWithJSON
+//
+// c.ShouldBind and c.Bind choose the place by the method and the Content-Type, which the client chooses. Beside a key over
+// the query or the body, they may read another order than the key names. Where a handler merges places, check the lock for
+// the value that it uses. MustHold panics if the request holds another lock:
+//
+//	core.MustHold(c.Request.Context(), "order:pay:"+order)
+//
 // # Rule files
 //
 //	rules, err := ruleset.Watch("locks.yaml")

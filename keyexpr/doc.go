@@ -165,8 +165,8 @@
 // key, or instead of it if the key has a default:
 //
 //	http.Request.FormValue, gin's ShouldBind        a form before the query
-//	httpx.Parse of go-zero                          a form before the query, and a JSON body before
-//	                                                all if the field has both tags, or none
+//	httpx.Parse of go-zero                          a form before the query; a JSON body before all if
+//	                                                the field has that tag too, or no tag
 //	c.FormValue of fiber                            the query before the form
 //	c.Bind().All of fiber                           the path, the body, the query, headers, cookies
 //	c.Bind of echo                                  a body before the query (GET, DELETE), and both

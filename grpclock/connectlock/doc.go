@@ -10,7 +10,8 @@
 // Rules are the rules of gRPC methods, in the same files and .proto options: the endpoint
 // `grpc: /shop.v1.Orders/Pay` is the procedure /shop.v1.Orders/Pay. Keys and conditions
 // use req, metadata (the headers of the request), method, peer and the variables of [WithVariable].
-// The documentation of rules, reload and streams in package grpclock applies here, too.
+// The key is built from the message that the handler gets, whichever encoding the caller chose, so both
+// read the same value. The documentation of rules, reload and streams in package grpclock applies here, too.
 // examples/connect is a whole service. CORS preflights are answered before an interceptor
 // sees them.
 //

@@ -62,6 +62,24 @@
 // client_ip, and the variables that [WithVariable] registers. client_ip is the address of the connection, unless
 // [WithClientIP] replaces it.
 //
+// # The key and the handler read the same value
+//
+// The client fills the query, the form, the cookies and the body at the same time, so a lock protects an order only if the
+// handler reads its number from the place that the key names:
+//
+//	path.id       r.PathValue
+//	query.id      r.URL.Query
+//	form.id       r.PostFormValue, r.PostForm, and r.FormValue
+//	cookie.id     r.Cookie
+//	body.id       encoding/json
+//
+// r.FormValue prefers a urlencoded form to the query. Beside a key over the query, a client that adds such a form chooses
+// another lock than the handler needs. Package keyexpr describes the requests that are refused because handlers may read
+// either of two values, and the binders of frameworks. Where a handler merges places, or reads a value in a way that you do
+// not know, check the lock for the value that it uses. MustHold panics if the request holds another lock:
+//
+//	core.MustHold(r.Context(), "order:pay:"+order)
+//
 // # What the guard guarantees
 //
 // A handler runs once, under the locks of all rules of its route, or not at all. It runs without its lock only

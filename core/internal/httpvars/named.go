@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// named holds values to which a client gave names, such as those of a query.
+// named holds values to which a client gave names, such as the parameters of a query.
 //
 // Handlers look up names in different ways: net/http and gin exactly, echo in any case, go-zero
 // without a final "[]", fiber in any case, without "[]" and with "a[b]" for "a.b". If a client

@@ -122,7 +122,7 @@ func answerOn(t *testing.T, connection net.Conn) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// All clients of a Unix socket have the address 0.0.0.0 in fiber, so it is no part of a key.
+// All clients of a Unix socket have the address 0.0.0.0 in fiber, so a key refuses it.
 func TestLock_UnixSocket(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, noWait("POST /orders", "ip:#{client_ip}"))

@@ -35,7 +35,7 @@ func TestReaders(t *testing.T) {
 		err := httpx.Parse(r, &into)
 		return into.Order, err
 	}
-	untagged := func(r *http.Request) (string, error) {
+	twoTags := func(r *http.Request) (string, error) {
 		var into struct {
 			Order string `path:"order" json:"order,optional"`
 		}
@@ -45,9 +45,9 @@ func TestReaders(t *testing.T) {
 	query := func(r *http.Request) (string, error) { return r.URL.Query().Get("order"), nil }
 	adaptertest.Readers(t,
 		reader("httpx.Parse", "path", "", path, "200 409 - - - - 200 200 200 200"),
-		reader("httpx.Parse, with a json tag", "path", "", untagged, "200 409 - - - - 200 200 200 500"),
+		reader("httpx.Parse, with a json tag", "path", "", twoTags, "200 409 - - - - 200 200 200 500"),
 		reader("r.URL.Query", "query", "", query, "200 409 400 400 400 400 - 200 200 200"),
-		reader("httpx.Parse", "query", http.MethodGet, form, "200 409 400 400 400 400 - 200 200 200"),
+		reader("httpx.Parse", "query", http.MethodGet, form, "200 409 400 400 400 400 - 200 415 200"),
 		reader("httpx.Parse", "query", "", form, "200 409 400 400 400 400 - 500 200 200"),
 		reader("httpx.Parse", "form", "", form, "200 409 400 400 400 400 400 - - -"),
 		reader("httpx.Parse", "multipart", "", form, "200 409 400 400 400 400 400 - - -"),

@@ -191,7 +191,7 @@ func TestCall_Key(t *testing.T) {
 
 type account struct{ ID int }
 
-// All clients of a Unix socket have one address, so it is no value of a key.
+// All clients of a Unix socket have one address, so a key refuses it.
 func TestCall_PeerOfUnixSocket(t *testing.T) {
 	t.Parallel()
 	for _, k := range kinds(t) {
