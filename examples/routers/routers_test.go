@@ -477,12 +477,14 @@ func TestEcho_Multipart(t *testing.T) {
 			if err := errors.Join(form.WriteField("note", "quick"), form.Close()); err != nil {
 				t.Fatal(err)
 			}
-			r, w := httptest.NewRequest(http.MethodPost, "/orders/42/pay", &body), httptest.NewRecorder()
-			r.Header.Set("Content-Type", form.FormDataContentType())
-			shop.ServeHTTP(w, r)
-			wantStatus(t, w, http.StatusNoContent)
-			if r.MultipartForm == nil {
-				t.Error("the request has no form")
+			for _, path := range []string{"/orders/42/pay", "/orders/%34%32/pay"} { // Decoded copies a request with escapes
+				r, w := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body.Bytes())), httptest.NewRecorder()
+				r.Header.Set("Content-Type", form.FormDataContentType())
+				shop.ServeHTTP(w, r)
+				wantStatus(t, w, http.StatusNoContent)
+				if r.MultipartForm == nil {
+					t.Errorf("%s: the request has no form", path)
+				}
 			}
 		})
 	}
