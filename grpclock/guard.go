@@ -172,11 +172,10 @@ func (g *Guard) Check(servers ...Server) error {
 //
 // With [ruleset.Fenced], or with Token in a rule, the Token of the lock is larger than the token of
 // every earlier holder. A store that keeps it can refuse the write of a holder that was paused beyond
-// its lease:
+// its lease. Package [github.com/interlock-go/interlock/core/fence] does that for SQL and for Redis:
 //
-//	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, grpclock.Hold(ctx).Token(), id)
-//
-// If that changes no row, a later holder has already written.
+//	orders := fence.Table{Name: "orders", Key: "id", Token: "token", Placeholder: "$"}
+//	err := orders.Do(ctx, db, id, grpclock.Hold(ctx).Token(), func(tx *sql.Tx) error { … })
 //
 // The handler may release the lock early, which cancels its context (see [Caller]). It may refresh the
 // lock, or hand it over to work that outlives the call. The guard does not release a lock that was

@@ -46,7 +46,8 @@
 //
 // # Spans
 //
-// Both spans are children of the span in the caller's context, such as a span of otelgin or otelgrpc. If the Redis
+// Both spans are children of the span in the caller's context, such as a span of otelgin or otelgrpc. If the caller has no
+// span, as in a job, lock.hold is a child of lock.acquire, so that the job has one trace. If the Redis
 // client has hooks that start spans, such as the hooks of redisotel, and they are added before core.New is called,
 // these spans are children of lock.acquire. The spans of a release are children of the span in the context of the
 // release, and the spans of renewals have no parent. Such hooks put keys into spans unless they are configured not

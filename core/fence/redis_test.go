@@ -3,6 +3,7 @@ package fence_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,27 @@ func TestCommand_Errors(t *testing.T) {
 			}
 		}
 		locktest.WantSame(t, "value", b.Get(ctx, "k").Val(), "v")
+	})
+}
+
+// A script passes a limited number of arguments to a command. Command refuses more of them before it writes the token.
+func TestCommand_Arguments(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		ctx, most := t.Context(), make([]any, 5000)
+		for i := range most {
+			most[i] = i
+		}
+		locktest.Must(t, fence.Command(ctx, b.Client, 5, "RPUSH", "k", most...).Err())
+		locktest.WantSame(t, "length", b.LLen(ctx, "k").Val(), int64(len(most)))
+		for _, more := range []int{1, 5000} {
+			err := fence.Command(ctx, b.Client, 7, "RPUSH", "k", append(slices.Clip(most), slices.Repeat([]any{"x"}, more)...)...).Err()
+			if err == nil || !strings.Contains(err.Error(), "at most 5000") {
+				t.Errorf("%d arguments: got %v", len(most)+more, err)
+			}
+		}
+		locktest.WantSame(t, "length", b.LLen(ctx, "k").Val(), int64(len(most)))
+		locktest.WantSame(t, "token", b.Get(ctx, "{k}:interlock_fence").Val(), "5")
 	})
 }
 

@@ -123,13 +123,14 @@
 //
 // # What the guard does not do
 //
-// The guard sees only the answer, not an error that a handler of another framework returns to that framework. An adapter
-// for such a framework writes the answer for that error below the guard, unless [Lost] returns an error.
-// The guard does not answer on a connection that a handler hijacks. If a handler returns while its work goes on, as
-// [http.TimeoutHandler] does after a timeout, the lock is released during that work. Put such a handler around the guard
-// and not into it, or hand the lock over to the work with [core.Hold.Handover]. If a router keeps its writers
-// in a pool, as echo does, use a timeout outside the guard that waits for the handler, such as echo's
-// ContextTimeout.
+// The guard sees only the answer, not an error that a handler of another framework returns to that framework. An
+// adapter for such a framework keeps that error, calls [aspect.CancelDebounce], writes nothing, and returns the error
+// to the framework after the guard has returned, so that the middlewares before the guard get it. If the handler gave
+// up because its lock was lost, the guard has answered by then. The guard does not answer on a connection that a
+// handler hijacks. If a handler returns while its work goes on, as [http.TimeoutHandler] does after a timeout, the lock
+// is released during that work. Put such a handler around the guard and not into it, or hand the lock over to the work
+// with [core.Hold.Handover]. If a router keeps its writers in a pool, as echo does, use a timeout outside the guard
+// that waits for the handler, such as echo's ContextTimeout.
 //
 // Handlers that neither Handle nor Middleware guards run unlocked. Check reports that only if Middleware was never
 // called. Prove with a test that a route is guarded: while redistest.Server.Take holds the lock for another holder, the

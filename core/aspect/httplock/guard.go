@@ -411,6 +411,6 @@ func Hold(ctx context.Context) *core.Hold { return httpcall.FrameOf(ctx).Hold() 
 func Caller(ctx context.Context) context.Context { return httpcall.FrameOf(ctx).Caller(ctx) }
 
 // Lost returns the loss that canceled the context of a handler, nil if its lock was not lost. A loss matches [core.ErrLost].
-// After a shutdown that did not wait for the handler, it matches [core.ErrClosed]. An adapter of a framework whose handlers
-// return errors leaves the answer to the guard if Lost returns an error.
+// After a shutdown that did not wait for the handler, it matches [core.ErrClosed]. A handler that gives up because of a
+// loss writes no answer, and the guard answers.
 func Lost(ctx context.Context) error { return httpcall.LossOf(ctx) }
