@@ -34,14 +34,21 @@ local now -- set if there are waiters
 
 local function grant(instead)
   local token = draw() -- first: nothing has changed yet if the counter is not a number
-  if head then
-    remove(at, {[field] = true})
+  if instead then
+    redis.call('HDEL', KEYS[1], '') -- removes nothing: it fails now, not halfway, if HDEL is denied
   end
   redis.call('HSET', KEYS[1], field, 1)
   local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
   if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would never expire
     redis.call('HDEL', KEYS[1], field)
     return leased
+  end
+  if head then
+    local removed, err = pcall(remove, at, {[field] = true})
+    if not removed then -- denied: undo
+      redis.call('HDEL', KEYS[1], field)
+      error(err, 0)
+    end
   end
   if instead then
     redis.call('HDEL', KEYS[1], instead)
@@ -55,23 +62,35 @@ local function keep(deadline, enters)
   if not enters and before >= deadline then
     return
   end
-  redis.call('ZADD', at.deadlines, string.format('%.0f', math.max(before, deadline)), field)
-  if enters then
-    redis.call('RPUSH', at.queue, field)
-  end
   local expires = string.format('%.0f', deadline + 86400000)
-  redis.call('PEXPIREAT', at.deadlines, expires)
-  redis.call('PEXPIREAT', at.queue, expires)
+  redis.call('ZADD', at.deadlines, string.format('%.0f', math.max(before, deadline)), field)
+  local kept, err = pcall(function()
+    redis.call('PEXPIREAT', at.deadlines, expires)
+    if enters then
+      redis.call('RPUSH', at.queue, field)
+    end
+    redis.call('PEXPIREAT', at.queue, expires)
+  end)
+  if not kept then -- denied: undo
+    if enters then
+      redis.call('ZREM', at.deadlines, field)
+    end
+    error(err, 0)
+  end
 end
 
 -- inherit takes the place of an attempt without an answer.
 local function inherit(ghost)
   if redis.call('ZSCORE', at.deadlines, field) then
     remove(at, {[ghost] = true})
-  elseif redis.call('LINSERT', at.queue, 'BEFORE', ghost, field) > 0 then
+    return
+  end
+  redis.call('LREM', at.queue, 1, '') -- removes nothing: it fails now, not halfway, if LREM is denied
+  rehearse(at)
+  if redis.call('LINSERT', at.queue, 'BEFORE', ghost, field) > 0 then
     redis.call('LREM', at.queue, 1, ghost)
-    redis.call('HDEL', at.seen, ghost)
-    keep(tonumber(redis.call('ZSCORE', at.deadlines, ghost) or 0))
+    redis.pcall('HDEL', at.seen, ghost)
+    redis.call('ZADD', at.deadlines, redis.call('ZSCORE', at.deadlines, ghost) or 0, field)
     redis.call('ZREM', at.deadlines, ghost)
   end
 end
@@ -90,16 +109,17 @@ local function dropLate()
   while true do
     local head = redis.call('LINDEX', at.queue, 0)
     if not head then
-      redis.call('DEL', at.seen)
+      redis.pcall('DEL', at.seen)
       return nil
     end
     local deadline = redis.call('ZSCORE', at.deadlines, head)
     if not deadline or tonumber(deadline) > now then
       return head
     end
+    redis.call('ZREM', at.deadlines, '') -- removes nothing: it fails now, not halfway, if ZREM is denied
     redis.call('LPOP', at.queue)
     redis.call('ZREM', at.deadlines, head)
-    redis.call('HDEL', at.seen, head)
+    redis.pcall('HDEL', at.seen, head)
   end
 end
 
@@ -255,10 +275,10 @@ if free and not head then
 elseif not free and not waits then
   return {redis.call('PTTL', KEYS[1]), holders[1]}
 end
+now = clock()
 for i = #ARGV, 6, -1 do -- the last attempt that was executed has the earliest place
   inherit(ARGV[i])
 end
-now = clock()
 wake()
 local ahead, left = redis.call('LPOS', at.queue, field), 0
 if ahead then
@@ -266,19 +286,28 @@ if ahead then
 end
 head = dropLate()
 if head and head ~= field then
-  head, left = dropMissing(head, free)
+  local ran, first, rest = pcall(dropMissing, head, free)
+  if not ran then
+    redis.pcall('PEXPIRE', at.seen, forgets)
+    error(first, 0)
+  end
+  head, left = first, rest
 end
 if free and (not head or head == field) then
   return grant()
 end
-if waits and not ahead then
-  enqueue()
-end
+local enters = waits and not ahead
 ahead = redis.call('LPOS', at.queue, field) or redis.call('LLEN', at.queue)
 if waits then
   note(field, ahead >= far and later)
 end
-redis.call('PEXPIRE', at.seen, forgets)
+if type(redis.pcall('PEXPIRE', at.seen, forgets)) ~= 'number' then -- denied: undo
+  redis.call('HDEL', at.seen, field)
+  redis.call('PEXPIRE', at.seen, forgets) -- raises the error unchanged
+end
+if enters then
+  enqueue()
+end
 if free then
   return {left + apart * (ahead - 1), head, ahead + 1}
 end
