@@ -44,10 +44,10 @@ local function grant(instead)
     return leased
   end
   if head then
-    local removed, err = pcall(remove, at, {[field] = true})
-    if not removed then -- denied: undo
+    local gone = {[field] = true}
+    if not pcall(remove, at, gone) then -- denied: undo
       redis.call('HDEL', KEYS[1], field)
-      error(err, 0)
+      remove(at, gone) -- raises the error unchanged
     end
   end
   if instead then
@@ -64,18 +64,18 @@ local function keep(deadline, enters)
   end
   local expires = string.format('%.0f', deadline + 86400000)
   redis.call('ZADD', at.deadlines, string.format('%.0f', math.max(before, deadline)), field)
-  local kept, err = pcall(function()
+  local function stay()
     redis.call('PEXPIREAT', at.deadlines, expires)
     if enters then
       redis.call('RPUSH', at.queue, field)
     end
     redis.call('PEXPIREAT', at.queue, expires)
-  end)
-  if not kept then -- denied: undo
+  end
+  if not pcall(stay) then -- denied: undo
     if enters then
       redis.call('ZREM', at.deadlines, field)
     end
-    error(err, 0)
+    stay() -- raises the error unchanged
   end
 end
 
@@ -203,7 +203,7 @@ local function written()
     if waiter == 'told' or looks(waiter) or redis.call('LPOS', at.queue, waiter) then
       known[waiter] = found[i + 1]
     else
-      redis.call('HDEL', at.seen, waiter)
+      redis.pcall('HDEL', at.seen, waiter)
     end
   end
   return known
@@ -229,7 +229,7 @@ local function dropMissing(head, free)
         last = true
         break
       elseif hears and not looks(waiter) and (first or not free) then
-        redis.call('HDEL', at.seen, waiter)
+        redis.pcall('HDEL', at.seen, waiter)
       else
         local since = sinceOf(waiter, known[waiter], hears)
         if not since then
@@ -289,7 +289,7 @@ if head and head ~= field then
   local ran, first, rest = pcall(dropMissing, head, free)
   if not ran then
     redis.pcall('PEXPIRE', at.seen, forgets)
-    error(first, 0)
+    dropMissing(head, free) -- raises the error unchanged
   end
   head, left = first, rest
 end
