@@ -46,7 +46,9 @@ local function grant(instead)
   if head then
     local gone = {[field] = true}
     if not pcall(remove, at, gone) then -- denied: undo
-      redis.call('HDEL', KEYS[1], field)
+      if type(redis.pcall('HDEL', KEYS[1], field)) ~= 'number' then
+        redis.call('DEL', KEYS[1]) -- not with another holder, because HDEL was not denied then
+      end
       remove(at, gone) -- raises the error unchanged
     end
   end
@@ -74,6 +76,8 @@ local function keep(deadline, enters)
   if not pcall(stay) then -- denied: undo
     if enters then
       redis.call('ZREM', at.deadlines, field)
+    else
+      redis.call('ZADD', at.deadlines, before, field)
     end
     stay() -- raises the error unchanged
   end
