@@ -100,6 +100,25 @@ func TestCommand_Rights(t *testing.T) {
 	locktest.WantSame(t, "the token", b.Get(t.Context(), "{balance:42}:interlock_fence").Val(), "5")
 }
 
+// A command that Redis refuses changes nothing. Its token stays, because a holder with a larger token exists.
+func TestCommand_Denied(t *testing.T) {
+	t.Parallel()
+	for denied, tokens := range map[string]string{"get": "4", "set": "4", "hset": "5"} {
+		b := locktest.Real(t)
+		locktest.WantOK(t, fence.Command(t.Context(), b.Client, 4, "HSET", "k", "f", "old").Err())
+		locktest.Must(t, b.Do(t.Context(), "ACL", "SETUSER", "writer", "on", ">secret", "~*", "+@all", "-"+denied).Err())
+		rdb := b.Connect(func(o *redis.Options) { o.Username, o.Password = "writer", "secret" })
+		for range 2 { // executed twice
+			if err := fence.Command(t.Context(), rdb, 5, "HSET", "k", "f", "new").Err(); err == nil || errors.Is(err, fence.ErrStale) {
+				t.Errorf("without %s: got %v", denied, err)
+			}
+			locktest.WantSame(t, "the value", b.HGet(t.Context(), "k", "f").Val(), "old")
+			locktest.WantSame(t, "the token", b.Get(t.Context(), "{k}:interlock_fence").Val(), tokens)
+		}
+		locktest.WantOK(t, fence.Command(t.Context(), b.Client, 5, "HSET", "k", "f", "new").Err())
+	}
+}
+
 // The two keys are in one slot of a Cluster. Otherwise the error is CROSSSLOT.
 func TestCommand_Cluster(t *testing.T) {
 	t.Parallel()

@@ -32,9 +32,18 @@ local function writes(field)
 end
 
 -- clock returns the time of the server in ms.
-local function clock()
-  local now = redis.call('TIME')
+local function clock(now)
+  now = now or redis.call('TIME')
   return now[1] * 1000 + math.floor(now[2] / 1000)
+end
+
+-- become changes the mode and removes fields.
+local function become(key, mode, before, fields)
+  redis.call('HSET', key, 'mode', mode)
+  if type(redis.pcall('HDEL', key, unpack(fields))) ~= 'number' then -- denied: undo
+    redis.call('HSET', key, 'mode', before)
+    redis.call('HDEL', key, unpack(fields)) -- raises the error unchanged
+  end
 end
 
 -- look returns the value of a field, the mode, and the rest of the lease in ms of a writer with
@@ -49,20 +58,29 @@ local function look(key, field)
   if rest > 0 then
     return found[1], found[2], rest
   end
+  local ended = {'interlock_until'}
   for _, holder in ipairs(redis.call('HKEYS', key)) do
     if writes(holder) then
-      redis.call('HDEL', key, holder)
+      ended[#ended + 1] = holder
     end
   end
-  redis.call('HDEL', key, 'interlock_until')
-  redis.call('HSET', key, 'mode', 'read')
+  become(key, 'read', found[2], ended)
   return look(key, field)
 end
 
+-- refused is the error of a command about a timeout key, unless the slot moves; see noted.
+local refused
+local function noted(reply)
+  if type(reply) == 'table' and not string.find(reply.err, 'non local key', 1, true) then
+    refused = reply
+  end
+  return reply
+end
+
 -- apart returns the reply for a timeout key of a reader that is, or may be, on another node than the
--- lock.
+-- lock, or that Redis refused to show.
 local function apart()
-  return redis.error_reply('TRYAGAIN the slot of the lock moves')
+  return refused or redis.error_reply('TRYAGAIN the slot of the lock moves')
 end
 
 -- drop deletes the timeout keys of a reader from the n-th on.
