@@ -19,7 +19,7 @@ import (
 
 // target is what a handler binds a request to.
 type target struct {
-	Order string `param:"order" query:"order" form:"order" json:"order"`
+	Order string `form:"order" json:"order" param:"order" query:"order"`
 }
 
 // A handler reads the order in its key, or the request is refused. Where c.Bind merges places, MustHold detects the wrong

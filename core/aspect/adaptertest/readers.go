@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +155,7 @@ func (s orderRequest) status(t *testing.T, method, base string) string {
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		t.Error(err)
 	}
-	return fmt.Sprint(response.StatusCode)
+	return strconv.Itoa(response.StatusCode)
 }
 
 // multipartOf returns the media type and the bytes of a multipart form.

@@ -20,7 +20,7 @@ import (
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	type target struct {
-		Order string `query:"order" form:"order" json:"order" uri:"order" cookie:"order"`
+		Order string `cookie:"order" form:"order" json:"order" query:"order" uri:"order"`
 	}
 	bound := func(bind func(*fiber.Bind, any) error) func(fiber.Ctx) (string, error) {
 		return func(c fiber.Ctx) (string, error) {
