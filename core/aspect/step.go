@@ -123,11 +123,14 @@ func (s *step) acquire(ctx context.Context, env *environment, v *visit, names lo
 		during, wait = v.endable(ctx)
 	}
 	held, hold, err := s.rule.lock(env.locks, names).Acquire(during, options...)
-	if reason := wait.close(); reason != nil && !errors.Is(err, core.ErrNotAcquired) {
+	if reason := wait.close(); reason != nil {
 		if err == nil { // acquired at the moment in which its context was canceled
 			_ = hold.Release(ctx) //nolint:errcheck // core reports it to Observer.HoldEnd
 		}
-		err = fmt.Errorf("%w: %w", core.ErrNotAcquired, reason)
+		if !errors.Is(err, core.ErrNotAcquired) {
+			err = core.ErrNotAcquired
+		}
+		err = fmt.Errorf("%w: %w", err, reason)
 	}
 	s.acquired = time.Now()
 	s.waited = s.acquired.Sub(start)
