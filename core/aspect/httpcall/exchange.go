@@ -205,6 +205,7 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 
 // run runs handlers. It records whether they replaced the body of the request.
 func (x *exchange) run(ctx context.Context, h Handlers) RunResult {
+	x.body.keepType()
 	given := x.Request.Body
 	ran := x.Router.Run(ctx, h)
 	x.replaced = !x.Router.Abandoned() && !sameValue(given, x.Request.Body)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -289,6 +291,14 @@ func (b *heldBody) untouched() bool { return sameValue(b.request.Body, b.origina
 func (b *heldBody) restore() {
 	if b.request.ProtoMajor == 1 && b.original != nil {
 		b.request.Body = b.original
+	}
+}
+
+// keepType makes a body of the guard an [http.MaxBytesReader] if the original was one, because [http.Request.ParseForm]
+// limits forms to 10 MB in any other body.
+func (b *heldBody) keepType() {
+	if limited := http.MaxBytesReader(nil, nil, 0); !b.untouched() && reflect.TypeOf(b.original) == reflect.TypeOf(limited) {
+		b.request.Body = http.MaxBytesReader(nil, b.request.Body, math.MaxInt64) // the original has the limit
 	}
 }
 

@@ -1,8 +1,11 @@
 package httplock_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +49,51 @@ func TestUpload_WaitersLeaveTheWindow(t *testing.T) {
 			adaptertest.ServeUploads(t, b.mux, "/orders/42/pay", entered, tt.waiters)
 		})
 	}
+}
+
+// net/http limits forms to 10 MB, unless the body is a MaxBytesReader. A limit of a layer around the guard holds after a wait, too.
+func TestUpload_FormUnderAnOuterLimit(t *testing.T) {
+	t.Parallel()
+	form := "id=42&pad=" + strings.Repeat("x", 11<<20)
+	for name, rule := range map[string]ruleset.Rule{
+		"a free lock":       {Key: "free"},
+		"a wait":            {Key: "taken", WaitTime: ruleset.WaitForever},
+		"a key over a form": {Key: "order:#{form.id}"},
+	} {
+		for _, proto := range []int{1, 2} {
+			t.Run(fmt.Sprint(name, ", HTTP/", proto), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, httplock.WithMaxBody(12<<20))
+				err := b.guard.HandleFunc(b.mux, pattern, func(w http.ResponseWriter, r *http.Request) {
+					if err := r.ParseForm(); err != nil || len(r.PostForm.Get("pad")) != 11<<20 {
+						t.Errorf("ParseForm: %v", err)
+					}
+					w.WriteHeader(http.StatusAccepted)
+				}, rule)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.redis.Take("taken", time.Hour)
+				body := io.TeeReader(strings.NewReader(form), writerFunc(func() { b.redis.Free("taken") })) // read during the wait
+				got := b.do("POST", "/orders/42/pay", body, func(r *http.Request) {
+					r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+					r.ProtoMajor, r.ContentLength = proto, -1
+					r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, 32<<20)
+				})
+				if got.Code != http.StatusAccepted {
+					t.Errorf("got %d %s", got.Code, got.Body)
+				}
+			})
+		}
+	}
+}
+
+// writerFunc is a writer that calls a function.
+type writerFunc func()
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
 }
 
 // An answer to a client that still sends does not end with a TCP reset.
