@@ -108,7 +108,7 @@ func (w *endableWait) within(ctx context.Context) context.Context {
 	return ctx
 }
 
-// end ends the wait, unless it is over.
+// end ends the wait, unless it has ended.
 func (w *endableWait) end(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,7 +31,7 @@ type Waiters struct {
 const Holder = "X-Holder"
 
 // ServeUploads tests that the holder of a lock can send its body while other requests of the same HTTP/2 connection wait
-// for the lock with bodies of their own. All send a POST to path, whose rule waits for ever. Its handler reads the body. For
+// for the lock with separate bodies. All send a POST to path, whose rule waits for ever. Its handler reads the body. For
 // the request with the header [Holder], it first sends to entered, once.
 func ServeUploads(t *testing.T, handler http.Handler, path string, entered <-chan struct{}, w Waiters) {
 	t.Helper()

@@ -127,7 +127,7 @@ func (x *exchange) Abandoned() bool { return x.Router.Abandoned() }
 // BeforeWait implements an optional method of [aspect.Call]. It reads the body ahead; see [heldBody]. An HTTP/1 server
 // notices that a client has left only after the body was read, so prepare returns when the body is read. Over HTTP/2 the
 // request waits at once. A body that was read for a key stays in memory during the wait, so prepare reserves room for it.
-// A request without a version comes from another server than that of net/http, which has read the body.
+// A request without a version does not come from net/http, but from a server that has read the body.
 func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
 	if content, read := x.bodyRead(); read {
 		return func(context.Context) error {

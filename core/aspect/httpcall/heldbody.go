@@ -56,11 +56,11 @@ func (r *room) giveBack(n int64) {
 
 // heldBody is the body of one request while the request waits for a lock.
 //
-// A body that nobody reads has a price, which the protocol determines. Over HTTP/1, the server does not notice that the
+// An unread body has a price, which the protocol determines. Over HTTP/1, the server does not notice that the
 // client has left. Over HTTP/2 and HTTP/3, the unread bytes occupy the window of the connection. Other requests of
 // the connection then cannot send their bodies, and one of them may have the lock. So a goroutine reads the body during
-// the wait, within the limit and the room. What is beyond these limits waits unread over HTTP/1. Over HTTP/2 it does not
-// wait: the request is refused, because the end of its stream gives the window back. Reading on and dropping the bytes
+// the wait, within the limit and the room. Over HTTP/1, a body that is beyond these limits waits unread. Over HTTP/2 it does
+// not wait: the request is refused, because the end of its stream gives the window back. Reading on and dropping the bytes
 // would give it back, too, but the handler could then never run, and the client would wait for a refusal.
 type heldBody struct {
 	request  *http.Request
@@ -331,5 +331,5 @@ func lastAnswer(w http.ResponseWriter) {
 		w = inner.Unwrap()
 	}
 	tooLarge := http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0)
-	_, _ = tooLarge.Read(make([]byte, 1)) //nolint:errcheck // tells net/http that the rest of the body is not read
+	_, _ = tooLarge.Read(make([]byte, 1)) //nolint:errcheck // the error is the purpose: net/http notices it
 }

@@ -23,8 +23,8 @@ var (
 	errNoRoom         = fmt.Errorf("%w: the messages of waiting streams have %d MiB", core.ErrTooManyWaiters, maxWaitingStreams>>20)
 )
 
-// aheadStream is a stream whose messages a goroutine receives while the call waits for a lock. Messages that nobody
-// receives would occupy the window of the HTTP/2 connection, and another call of the connection, which may have the lock,
+// aheadStream is a stream whose messages a goroutine receives while the call waits for a lock. Unreceived messages
+// would occupy the window of the HTTP/2 connection, and another call of the connection, which may have the lock,
 // could not send its own. A stream that sends more than the limits does not wait: the end of its call gives the
 // window back.
 type aheadStream struct {

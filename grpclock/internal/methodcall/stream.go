@@ -18,7 +18,7 @@ type StreamCall interface {
 	// Handle runs the handler with the given messages instead of the messages of the call.
 	Handle(ctx context.Context, messages Messages) error
 
-	// SharesWindow reports whether messages that nobody receives keep other calls of the connection from sending.
+	// SharesWindow reports whether unreceived messages keep other calls of the connection from sending.
 	SharesWindow() bool
 
 	// Fallback runs a fallback of the library with the given messages.
