@@ -137,7 +137,7 @@ func TestBody_ReadBeforeTheWait(t *testing.T) {
 		read  bool
 	}{
 		"a rule that waits":              {pay, true, 1, true},
-		"a rule that waits, over HTTP/2": {pay, true, 2, false},
+		"a rule that waits, over HTTP/2": {pay, true, 2, true},
 		"a rule that may wait":           {pay, false, 1, false},
 		"a rule that never waits":        {noWait, true, 1, false},
 	}

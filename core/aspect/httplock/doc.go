@@ -111,12 +111,23 @@
 // or a message of Redis. A wait ends in time for an answer before the WriteTimeout of the server.
 //
 // The guard attempts to take the lock before it reads a body that the key does not use. If another caller holds
-// the lock and the request came over HTTP/1, the guard reads the body, up to [WithMaxBody], before it waits. Only then
-// does net/http notice that the client has left. A handler that answers while its client still sends therefore needs
-// HTTP/2, or a rule that does not wait. The handler still gets the whole body. Set the ReadTimeout of the server, which
-// limits a body that arrives slowly. All requests that wait under one guard hold at most 64 MiB of
-// bodies. Beyond that, a request waits with its body unread, and a request whose key uses the body is answered as
-// an overload.
+// the lock, the guard reads the body, up to [WithMaxBody], while the request waits. The handler still gets the whole body.
+// Set the ReadTimeout of the server, which limits a body that arrives slowly.
+//
+//   - Over HTTP/1, net/http notices only after the body was read that the client has left. So the guard reads the body before it
+//     waits. A handler that answers while its client still sends needs HTTP/2, or a rule that does not wait.
+//   - Over HTTP/2, unread bodies occupy the window of the connection, and the holder of the lock may need that window for its
+//     own body. So the guard reads during the wait, and a request with a larger body does not wait: it gets the answer
+//     for a taken lock. If large uploads shall wait, set [WithMaxBody].
+//
+// All requests that wait under one guard hold at most 64 MiB of bodies. Beyond that, a request over HTTP/2, or one whose key
+// uses the body, is answered as an overload. Any other request waits with its body unread.
+//
+// If the client has left, access logs show 499. The guard sends 503 with Retry-After, because some clients still read:
+// clients that closed only their side of the connection, and clients whose request the server itself canceled. net/http
+// does that when a read deadline passes that a layer around the guard has set with
+// [http.ResponseController.SetReadDeadline], even if the request has no body. Set it for requests with a body only, or inside
+// the guard.
 //
 // A reload of a [ruleset.Live] changes all routes at once. The guard refuses a reload that [Guard.Check] would not
 // accept and keeps the old rules. A request runs to its end under the rules with which it began.
@@ -140,7 +151,8 @@
 // # Place in the chain
 //
 // Put the guard after recovery, tracing, logging, compression and authentication, and before anything that opens
-// a transaction, so that the lock outlives it. If a rule reads a registered variable that authentication has not set
+// a transaction. The lock then outlives the transaction, and requests that wait hold no connection of a pool that the holder
+// may need. If a rule reads a registered variable that authentication has not set
 // yet, the guard answers 500; the first such request is reported as a warning.
 //
 // Shut down the server first, then the Live set and the lock client, then the Redis client.

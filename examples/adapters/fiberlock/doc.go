@@ -31,6 +31,8 @@
 //
 //   - fasthttp does not notice that a client has left. Such a request waits until its wait_time ends, and its handler
 //     may still run. Do not use wait_time: forever.
+//   - A request that waits occupies its connection and one of the handlers that fiber.Config.Concurrency permits. If the handler
+//     that has the lock calls its own server, that call needs another one. Keep MaxWaiters below Concurrency.
 //   - The lock is free before fasthttp sends the response. A stream (SendStream, SendStreamWriter) and a hijacked
 //     connection, such as a WebSocket, therefore run without the lock: read the data under the lock and stream it afterwards.
 //   - With StreamRequestBody, and with a Content-Encoding, a key cannot read the body: the answer is 400.

@@ -22,7 +22,7 @@ func newRequest(c fiber.Ctx) *http.Request {
 		Method: strings.Clone(c.Method()), Host: strings.Clone(c.Host()), RemoteAddr: remoteAddr(c),
 		RequestURI: strings.Clone(c.OriginalURL()),
 		URL:        &url.URL{Path: string(original.URI().Path()), RawQuery: valuesOf(original.URI().QueryArgs()).Encode()},
-		ProtoMajor: 2, // reading ahead is useless: fasthttp has read the body, and it never notices that a client has left
+		ProtoMajor: 0, // not net/http, so the guard does not read ahead: fasthttp has read the body, and never notices that a client has left
 		Header:     http.Header{}, Body: http.NoBody, ContentLength: int64(max(original.Header.ContentLength(), -1)),
 	}
 	for name, value := range original.Header.All() {

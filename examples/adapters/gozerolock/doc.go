@@ -30,6 +30,9 @@
 // returns. A wait ends before the timeout, with 409. The circuit breaker counts answers of 500 and more. An outage of Redis
 // (503) therefore opens it, and a taken lock (409, 429) does not.
 //
+// A request that waits counts for MaxConns (10000 by default), and go-zero answers requests beyond it with 503. Keep MaxWaiters
+// below it.
+//
 // Shut down the server first, then the lock client, then the Redis client.
 //
 // # RPC

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -15,8 +16,9 @@ import (
 
 // Methods holds the methods of a program and their rules. It is safe for concurrent use.
 type Methods struct {
-	Config *Config
-	Aspect *aspect.Aspect
+	Config  *Config
+	Aspect  *aspect.Aspect
+	Waiting atomic.Int64 // the bytes of the messages that waiting streams hold
 
 	registry *aspect.Registry[Key, *Method]
 	table    *aspect.Table[Key, *Method] // nil for the methods of Lock
