@@ -8,7 +8,8 @@ local changes = {
     if type(left) == 'table' then
       return left
     end
-    left = tonumber(string.match(left or '0', '^-?%d+$'))
+    local digits = string.match(left or '0', '^-?%d+$')
+    left = digits and tonumber(digits)
     if left and left <= 1 then
       local gone = redis.pcall('DEL', key)
       left = type(gone) == 'number' and left - 1 or gone
