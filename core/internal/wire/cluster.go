@@ -281,7 +281,7 @@ func (c *cluster) rest(err error) {
 		return
 	}
 	c.pause = min(max(2*c.pause, leastPause), 2*mostPause) // each flight makes several connections
-	_ = jitter.Sleep(c.ctx, c.pause) //nolint:errcheck // the next flight fails if the cluster is closed
+	_ = jitter.Sleep(c.ctx, c.pause)                       //nolint:errcheck // the next flight fails if the cluster is closed
 }
 
 // probe returns a client for questions to the nodes. It obeys the context; the caller's client may not.
