@@ -32,6 +32,7 @@ type Client struct {
 	cfg          config
 	id           identity.Identity
 	availability availability
+	unobserved   *unobserved
 	carriers     carriers
 	spare        sync.Pool             // *acquisition values
 	shared       sync.Map              // values of adapters: key -> func() any; see forAdapters.Shared
@@ -44,10 +45,10 @@ type Client struct {
 
 // newClient returns a client without a store.
 func newClient(cfg config) *Client {
-	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}}
+	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}, unobserved: newUnobserved()}
 	c.lifetime.open()
 	c.components.open(&c.cfg, &c.lifetime)
-	c.availability = availability{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout}
+	c.availability = availability{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout, unobserved: c.unobserved}
 	return c
 }
 
@@ -71,7 +72,7 @@ func (c *Client) startOn(store *redisstore.Store) {
 func (c *Client) connect() {
 	c.holdings = holding.New(holding.Config{
 		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Reaper: c.reaper, Watchdog: c.watchdog,
-		Watcher: &watcher{&c.cfg.observers, c.id.ID},
+		Watcher: &watcher{&c.cfg.observers, c.id.ID, c.unobserved},
 		KeyOf:   c.cfg.keyOf, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
 		Acks: c.cfg.replication.Acks != wire.NoAcks,
 	})

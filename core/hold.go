@@ -236,8 +236,9 @@ func infoOf(h *holding.Hold) HoldInfo {
 
 // watcher notifies the observers of a client of the events of its holds.
 type watcher struct {
-	observers *observers
-	clientID  string
+	observers  *observers
+	clientID   string
+	unobserved *unobserved
 }
 
 // watcherOf returns the watcher of a hold.
@@ -250,18 +251,27 @@ func (w *watcher) Renewed(h *holding.Hold, err error, late time.Duration) {
 }
 
 func (w *watcher) Lost(h *holding.Hold, cause error) {
-	if h.Observed() != nil {
+	switch {
+	case !w.observers.loss.Observed():
+		w.unobserved.loss(observedIn(h), h, publicError(cause))
+	case h.Observed() != nil:
 		w.observers.loss.Notify(h.Observed(), Loss{HoldInfo: infoOf(h), Cause: publicError(cause)})
 	}
 }
 
 func (w *watcher) Leaked(h *holding.Hold) {
-	if h.Observed() != nil {
+	switch {
+	case !w.observers.leak.Observed():
+		w.unobserved.leak(observedIn(h), h)
+	case h.Observed() != nil:
 		w.observers.leak.Notify(h.Observed(), infoOf(h))
 	}
 }
 
 func (w *watcher) Ended(h *holding.Hold, how holding.End) {
+	if how.Err != nil && !w.observers.holdEnd.Observed() {
+		w.unobserved.failedRelease(observedIn(h), h, &how)
+	}
 	if h.Observed() == nil {
 		return
 	}
@@ -271,4 +281,12 @@ func (w *watcher) Ended(h *holding.Hold, how holding.End) {
 	}
 	r.Held = time.Since(r.Acquired)
 	w.observers.holdEnd.Notify(h.Observed(), r)
+}
+
+// observedIn returns the context for the observers of a hold, or one without values.
+func observedIn(h *holding.Hold) context.Context {
+	if ctx := h.Observed(); ctx != nil {
+		return ctx
+	}
+	return context.Background() //nolint:forbidigo // without observers a hold keeps no context
 }

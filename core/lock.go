@@ -353,8 +353,11 @@ func (a *acquisition) runObserved(
 			hold.abandon(ctx, hold.handle.Hold.Begin)
 		}
 	}()
-	if observers.acquireEnd.Observed() {
+	switch {
+	case observers.acquireEnd.Observed():
 		observers.acquireEnd.Notify(inside, resultOf(inside, acq, r, err))
+	case err != nil:
+		c.unobserved.refusal(inside, acq, err)
 	}
 	if hold != nil {
 		hold.bind(ctx)

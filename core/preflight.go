@@ -340,7 +340,12 @@ func (p *probe) newClient() *Client {
 	cfg.observers.add(&Observer{
 		Contention: func(context.Context, Contention) { trySend(p.contended, struct{}{}) },
 		Renewal:    func(_ context.Context, r Renewal) { trySend(p.renewed, r.Err) },
-		Backend:    func(context.Context, BackendChange) {}, // failures are in the report, not in the log
+		// Failures are in the report, not in the log.
+		AcquireEnd: func(context.Context, AcquireResult) {},
+		HoldEnd:    func(context.Context, HoldResult) {},
+		Loss:       func(context.Context, Loss) {},
+		Leak:       func(context.Context, HoldInfo) {},
+		Backend:    func(context.Context, BackendChange) {},
 	})
 	c := newClient(cfg)
 	c.borrowed = true
