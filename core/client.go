@@ -47,7 +47,7 @@ type Client struct {
 func newClient(cfg config) *Client {
 	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}, unobserved: newUnobserved()}
 	c.lifetime.open()
-	c.components.open(&c.cfg, &c.lifetime)
+	c.components.open(&c.cfg, &c.lifetime, func(err error) { c.unobserved.warnOfPolling(c.id.ID, err) })
 	c.availability = availability{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout, unobserved: c.unobserved}
 	return c
 }
@@ -129,6 +129,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, invalidf("New: %w", err)
 	}
 	c.startOn(store)
+	c.warnOfPrefix()
 	c.closed = c.cfg.observers.observeClient(c)
 	return c, nil
 }
@@ -145,7 +146,8 @@ func (c *Client) Prefix() string { return c.cfg.prefix }
 
 // Ready asks Redis whether it answers, within the backend timeout. The error matches [ErrUnavailable] or [ErrClosed].
 // Use it for the readiness probe of a service that can do nothing without Redis: when Redis is down, all instances fail
-// the probe at once. Do not use it for liveness probes. Ready is cheap. It does not detect missing rights, channels on
+// the probe at once. Do not use it for liveness probes. Ready is cheap. Until the
+// client has acquired a lock, Ready also reports a server that is a replica. It does not detect missing rights, channels on
 // which other clients do not listen, eviction, or an endpoint that cannot serve several slots: see [Client.Preflight].
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {

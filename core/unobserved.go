@@ -18,6 +18,8 @@ import (
 // search finds both, with a hint what to do. Records contain no key.
 type unobserved struct {
 	lost, heldTooLong, left, leaked, release, busy, notLock limitedRecord
+
+	polling sync.Once // the warning that waiters poll
 }
 
 func newUnobserved() *unobserved {
@@ -77,6 +79,22 @@ func (r *limitedRecord) write(ctx context.Context, attrs func() []slog.Attr) {
 		list = append(list, slog.Int("suppressed", suppressed))
 	}
 	out.LogAttrs(ctx, r.level, r.text, list...)
+}
+
+// warnOfPrefix logs that the prefix of a client ends without a separator.
+func (c *Client) warnOfPrefix() {
+	if advice := prefixAdvice(c.cfg.prefix); advice != "" {
+		slog.Warn("prefix of locks ends without a separator", slog.String("prefix", c.cfg.prefix), slog.String("hint", advice))
+	}
+}
+
+// warnOfPolling logs once that Redis refuses the subscriptions of a client.
+func (u *unobserved) warnOfPolling(clientID string, cause error) {
+	u.polling.Do(func() {
+		slog.Warn("redis refuses the messages of locks: waiters ask once a second instead",
+			slog.String("client", clientID), slog.String("error", ErrorText(cause)),
+			slog.String("hint", "give the Redis user its channels and +subscribe, +ssubscribe, +ping: Preflight, and the command interlock doctor, print the rule"))
+	})
 }
 
 // refusal logs that another process has the lock of an acquisition that ended with err. A killed process looks the same

@@ -264,7 +264,7 @@ func holdEnds(t *testing.T, locks *core.Client) {
 	t.Helper()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, end := range []struct {
+	for i, end := range []struct {
 		opt core.AcquireOption
 		do  func()
 	}{
@@ -272,7 +272,7 @@ func holdEnds(t *testing.T, locks *core.Client) {
 		{core.MaxHold(time.Second), func() { time.Sleep(2 * time.Second) }},   // as above
 		{core.AcquireOption{}, func() { _ = locks.Close(over) }},
 	} {
-		_, hold, err := locks.Lock("ends").Acquire(t.Context(), end.opt)
+		_, hold, err := locks.Lock(fmt.Sprint("ends", i)).Acquire(t.Context(), end.opt)
 		if err != nil {
 			t.Fatal(err)
 		}
