@@ -32,6 +32,7 @@ type Client struct {
 	cfg          config
 	id           identity.Identity
 	availability availability
+	unobserved   *unobserved
 	carriers     carriers
 	spare        sync.Pool             // *acquisition values
 	shared       sync.Map              // values of adapters: key -> func() any; see forAdapters.Shared
@@ -44,10 +45,10 @@ type Client struct {
 
 // newClient returns a client without a store.
 func newClient(cfg config) *Client {
-	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}}
+	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}, unobserved: newUnobserved()}
 	c.lifetime.open()
-	c.components.open(&c.cfg, &c.lifetime)
-	c.availability = availability{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout}
+	c.components.open(&c.cfg, &c.lifetime, func(err error) { c.unobserved.warnOfPolling(c.id.ID, err) })
+	c.availability = availability{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout, unobserved: c.unobserved}
 	return c
 }
 
@@ -71,7 +72,7 @@ func (c *Client) startOn(store *redisstore.Store) {
 func (c *Client) connect() {
 	c.holdings = holding.New(holding.Config{
 		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Reaper: c.reaper, Watchdog: c.watchdog,
-		Watcher: &watcher{&c.cfg.observers, c.id.ID},
+		Watcher: &watcher{&c.cfg.observers, c.id.ID, c.unobserved},
 		KeyOf:   c.cfg.keyOf, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
 		Acks: c.cfg.replication.Acks != wire.NoAcks,
 	})
@@ -128,6 +129,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, invalidf("New: %w", err)
 	}
 	c.startOn(store)
+	c.warnOfPrefix()
 	c.closed = c.cfg.observers.observeClient(c)
 	return c, nil
 }
@@ -144,7 +146,8 @@ func (c *Client) Prefix() string { return c.cfg.prefix }
 
 // Ready asks Redis whether it answers, within the backend timeout. The error matches [ErrUnavailable] or [ErrClosed].
 // Use it for the readiness probe of a service that can do nothing without Redis: when Redis is down, all instances fail
-// the probe at once. Do not use it for liveness probes. Ready is cheap. It does not detect missing rights, channels on
+// the probe at once. Do not use it for liveness probes. Ready is cheap. Until the
+// client has acquired a lock, Ready also reports a server that is a replica. It does not detect missing rights, channels on
 // which other clients do not listen, eviction, or an endpoint that cannot serve several slots: see [Client.Preflight].
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {

@@ -70,6 +70,8 @@ func ask[T any](
 	ctx context.Context, l Lock, what string, send func(*redisstore.Store, time.Time, *redisstore.Kind, string) redisstore.Call[T],
 ) (answer T, key string, err error) {
 	switch {
+	case l.isZero():
+		return answer, "", errZero
 	case l.names != nil && l.kind.HasMembers():
 		return answer, "", invalidf("%s of a GroupLock: ask for one value at a time", what)
 	case l.names != nil:
