@@ -17,7 +17,9 @@ import (
 
 func TestOddities(t *testing.T) {
 	t.Parallel()
-	text := func(name string) keyexpr.Variable { return keyexpr.Variable{Name: name, Type: keyexpr.TypeFor[string]()} }
+	text := func(name string) keyexpr.Variable {
+		return keyexpr.Variable{Name: name, Type: keyexpr.TypeFor[string]()}
+	}
 	schema, err := keyexpr.NewSchema(text("route"), text("method"), text("client_ip"))
 	if err != nil {
 		t.Fatal(err)
