@@ -202,7 +202,7 @@ func (r *Registry[K, X]) checkGuards(report *Report, generations []*generation[K
 	}
 	for _, g := range generations {
 		for _, e := range g.inOrder(r.adapter) {
-			if len(e.Rules()) > 0 && !claimsOf(g.set).guard(guardedBy{r.env.locks, e.Endpoint}, r) {
+			if len(e.Rules()) > 0 && g.set.Lookup(e.Endpoint) != nil && !claimsOf(g.set).guard(guardedBy{r.env.locks, e.Endpoint}, r) {
 				report.Add(e.Endpoint, e.Rules()[0].Problem("endpoint", "two guards have this rule from one set, and a request that passes both is answered with 500: "+
 					"use one guard, which serves any number of routers"))
 			}
