@@ -41,7 +41,9 @@ func Lock(locks *core.Client, key string, further ...ruleset.Rule) func(http.Han
 	if err := ruleset.Invalid(l.problems()...); err != nil {
 		panic("httplock: " + strings.TrimPrefix(err.Error(), "ruleset: "))
 	}
+	mark := l.returned.Watch(g.aspect, &ruleset.Problem{Message: where + ": the program has dropped the middleware, so it locks nothing: put it around a handler"})
 	return func(next http.Handler) http.Handler {
+		mark.Use()
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			c := call{cfg: &g.cfg, entry: l.at(r.Pattern), w: httpcall.WriterOf(w), r: r, next: next}
 			c.serve(g.aspect, l)
@@ -72,6 +74,7 @@ type lock struct {
 	rule     ruleset.Rule
 	places   httpcall.Places           // by the route of the Pattern
 	problems func() []*ruleset.Problem // returns the problems that the rule has for every Pattern
+	returned aspect.Returned           // the middlewares
 }
 
 // lockAt returns the lock for a call of Lock at where. The same rule at the same where gets the same lock, so the program
