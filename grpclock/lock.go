@@ -25,7 +25,8 @@ import (
 //
 // Lock panics if the rule is wrong for the method, if no descriptor of the method is known, if the method is a stream, if
 // its .proto file declares a rule, or if the method already has a Lock with another rule. A [Guard] of the same client
-// checks its rules together with the rules of Lock. [aspect.Of] returns the kill switch.
+// checks its rules together with the rules of Lock. Observers get a warning if the program drops the interceptor without
+// using it. [aspect.Of] returns the kill switch.
 func Lock(locks *core.Client, method, key string, further ...ruleset.Rule) grpc.UnaryServerInterceptor {
 	locked, err := methodrules.Lock("grpclock", locks, method, key, further)
 	if err != nil {

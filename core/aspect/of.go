@@ -33,7 +33,8 @@ type (
 )
 
 // LockRule returns the rule of a Lock function of an adapter. further has at most one rule, to which LockRule adds the
-// key. The rule has no Endpoint, because the adapter knows the endpoint.
+// key. The rule has no Endpoint, because the adapter knows the endpoint. A rule without any field is an error: its author
+// probably wrote a zero, which is not set.
 func LockRule(key string, further []ruleset.Rule) (ruleset.Rule, error) {
 	var r ruleset.Rule
 	switch {

@@ -272,8 +272,8 @@ func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 // A rule that matches no route is an error, a warning to observers, or ignored, as the [ruleset.Settings] of the
 // set say. The same holds for a route without a rule, unless its method is GET, HEAD, OPTIONS or TRACE. A rule for a
 // route that Handle did not register is an error if Middleware was never called. A guard without any rules is an
-// error, unless the client has a [Lock]. After Check, the guard checks
-// every reload in the same way and refuses a reload that does not pass.
+// error, unless the client has a [Lock]. So is a route for which another guard of the client has the same set. After
+// Check, the guard checks every reload in the same way and refuses a reload that does not pass.
 func (g *Guard) Check(patterns ...string) error {
 	for _, pattern := range patterns {
 		route, err := routeOf(pattern)

@@ -29,7 +29,8 @@ import (
 // Lock panics if the rule is wrong. Only a request shows the Pattern: if the key reads a path value that the Pattern does
 // not have, or reads a path value although there is no Pattern, the answer is 500, and observers get a warning.
 // [Guard.Handle] knows the pattern and finds such a mistake at once. [Guard.Check] includes a Lock only after its first
-// request. [aspect.Of] returns the kill switch.
+// request. Observers get a warning if the program drops the middleware without using it. [aspect.Of] returns the kill
+// switch.
 func Lock(locks *core.Client, key string, further ...ruleset.Rule) func(http.Handler) http.Handler {
 	where := "Lock at " + httpcall.CallSite()
 	rule, err := httpcall.LockRule(key, further)
