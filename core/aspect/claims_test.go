@@ -60,7 +60,7 @@ func TestClaims_FirstCall(t *testing.T) {
 			"give the set to grpclock.WithSet or connectlock.WithSet; if another program has the rule, write services")
 }
 
-// A rule is not silent whatever has the set: here the adapter has none of its own.
+// The adapter with the set warns, too, if no rule is for it.
 func TestClaims_OnlyForeignRules(t *testing.T) {
 	t.Parallel()
 	var seen warnings
