@@ -133,7 +133,10 @@ type Server interface {
 //
 //   - mistakes in the options of .proto files;
 //   - mistakes in the key, condition, response or fallback for a method;
-//   - rules that take one key as locks of different kinds, see [ruleset.MixedKinds].
+//   - rules that take one key as locks of different kinds, see [ruleset.MixedKinds];
+//   - no rules at all: no options of .proto files, no WithSet, no WithRules, and no [Lock] of the client.
+//
+// Check warns observers of a [Lock] whose method none of the servers has.
 //
 // Call Check once, with all servers that use the guard, after the registrations and before Serve. It
 // does not check rules for other transports.

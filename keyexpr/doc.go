@@ -28,8 +28,9 @@
 // schema of a function's argument.
 //
 // The notations of other languages, such as #orderId, ${path.id} and {{id}}, are errors that show
-// what to write instead. A stray } after a part, as in o:#{path.id}}, is such an error, too. Write
-// #{"}"} for a literal } there, and #{"#{"} for a literal #{.
+// what to write instead. So are a template without parts that names a variable with a field, such as
+// order:path.id, and a stray } after a part, as in o:#{path.id}}. Write #{"path.id"}, #{"}"} and
+// #{"#{"} for such literal text.
 //
 // # The language
 //
