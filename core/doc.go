@@ -168,6 +168,10 @@
 //     examples/operating/README.md). The same applies to
 //     FLUSHALL, eviction, and a server that restarts without its data.
 //   - Safety when the clock of Redis steps: leases then end early. What helps: NTP that slews.
+//   - Safety when a process is copied while it has a lock or acquires one: two processes that are restored from one
+//     snapshot of a running machine both go on as its holder. Locks that they acquire later exclude each other, although
+//     both have the same [Client.ID]. What helps: create the Client after the restore, or take the snapshot while it has no
+//     hold and no caller acquires.
 //   - Exclusion of code that ignores its context. A holder that is paused, or cut off for longer than its lease, loses
 //     the lock and is notified by its context, but nothing keeps it from writing. What helps: check [Hold.Remaining],
 //     or Err of the hold's own context, before work that cannot be undone. Both compare the deadline of the lock with
