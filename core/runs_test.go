@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -296,6 +297,44 @@ func TestRun_OperationOfAnEarlierHolder(t *testing.T) {
 			b.WantTTL("k", 29*time.Second, 30*time.Second)
 			locktest.WantAlive(t, o.Ctx)
 			locktest.MustRelease(t, o.Hold)
+			b.WantGone("k")
+		})
+	}
+}
+
+// The answer to a renewal for an earlier holder comes when the next holder has the lock. It does not move the deadline of
+// that holder, and observers are not notified. A renewed lock is then renewed for its present holder.
+func TestRun_RenewalForAnEarlierHolder(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]core.AcquireOption{"fixed": {core.LeaseTime(50 * time.Millisecond)}, "renewed": nil} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			var renewals atomic.Int32
+			locks, proxy := b.BehindAProxy(core.WithWatchdog(100*time.Millisecond), core.WithObserver(&core.Observer{
+				Renewal: func(context.Context, core.Renewal) { renewals.Add(1) },
+			}))
+			core.LetRunsLast(locks)
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			next := locktest.GoAcquire(t.Context(), locks.Lock("k"), opts...)
+			late := proxy.HoldReply(locktest.Script(t, "renew"))
+			<-late.Hit()
+			locktest.MustRelease(t, hold)
+			o := locktest.Got(t, next)
+			if o.Hold.Field() != hold.Field() {
+				t.Error("nothing is tested: the lock was not passed on")
+			}
+			left := o.Hold.Remaining()
+			late.Release()
+			locktest.Pass(time.Millisecond)
+			locktest.WantSame(t, "left", o.Hold.Remaining(), left-time.Millisecond)
+			locktest.WantSame(t, "renewals", renewals.Load(), 0)
+			locktest.Pass(time.Second)
+			if opts == nil {
+				locktest.WantAlive(t, o.Ctx)
+				locktest.MustRelease(t, o.Hold)
+			} else {
+				locktest.WantEnded(t, o.Ctx, core.ErrLost)
+			}
+			locktest.Pass(time.Second)
 			b.WantGone("k")
 		})
 	}
