@@ -116,12 +116,13 @@
 //   - A client frees only locks that it holds. Only [Lock.ForceRelease], [Client.Evict] and
 //     [Semaphore.ReleasePermit] take a lock from others.
 //   - If Redis does not answer, the error is [ErrUnavailable] within the backend timeout of 1 s ([WithBackendTimeout]).
-//     The lock is never reported as taken, and never as acquired. Further callers fail at once until Redis answers a
-//     ping of the client. If a connection breaks at the end of the timeout while Redis answers pings, the command is
-//     sent again, with the same time limit. A Redis that answers slowly counts as available: an operation waits for the
-//     answer until its wait time ends. An operation without a wait time, such as a release, waits for at most eight backend
-//     timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an acquisition
-//     repeats its command until its wait time ends.
+//     The lock is not reported as taken, and Redis grants no lock. Callers of a run still pass on, in memory, the lock that
+//     is held in Redis, until the run ends: for half a second at the latest (see Runs). Further callers fail at once until
+//     Redis answers a ping of the client. If a connection breaks at the end of the timeout while Redis answers pings, the
+//     command is sent again, with the same time limit. A Redis that answers slowly counts as available: an operation
+//     waits for the answer until its wait time ends. An operation without a wait time, such as a release, waits for at most
+//     eight backend timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an
+//     acquisition repeats its command until its wait time ends.
 //   - After an outage a client sends at most a few hundred commands a second to clear up, however many
 //     attempts the outage cut short.
 //

@@ -430,6 +430,38 @@ func TestRun_IsRenewed(t *testing.T) {
 	})
 }
 
+// While Redis is silent, a run goes on until its end, because the lock is held in Redis. Then the callers that are left get
+// ErrUnavailable.
+func TestRun_WhileRedisIsSilent(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		var waiting []<-chan locktest.Outcome
+		for range 3 {
+			waiting = append(waiting, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute)))
+			synctest.Wait()
+		}
+		locktest.Pass(time.Millisecond) // the client listens
+		silent := proxy.HoldRequest(faultproxy.Command("evalsha", "eval", "ping"))
+		start := time.Now()
+		locktest.MustRelease(t, hold)
+		o := locktest.Got(t, waiting[0])
+		locktest.WantSoon(t, "passed on after %s", start, 0)
+		b.WantCount(o.Hold, "1")
+		locktest.Pass(500 * time.Millisecond)
+		done := locktest.GoRelease(o.Hold)
+		locktest.WantErr(t, <-done, core.ErrUnavailable)
+		for _, next := range waiting[1:] {
+			locktest.WantErr(t, (<-next).Err, core.ErrUnavailable)
+		}
+		locktest.WantSoon(t, "Redis was silent, and the last caller had its error after %s", start, 4*time.Second)
+		silent.Release()
+		locktest.Pass(2 * time.Second)
+		b.WantGone("k")
+	})
+}
+
 // A waiter that gives up at the instant at which it gets the lock passes the lock on.
 func TestRun_OfWaitersThatGiveUp(t *testing.T) {
 	t.Parallel()

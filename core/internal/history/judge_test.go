@@ -41,6 +41,11 @@ func refused(begin, end time.Duration, wait time.Duration, outcome history.Outco
 	}
 }
 
+func leased(d time.Duration, e history.Event) history.Event {
+	e.Ask.Lease = d
+	return e
+}
+
 func force(begin, end time.Duration, outcome history.Outcome) history.Event {
 	return history.Event{Kind: history.Force, Process: 2, Keys: []string{"k"}, Begin: begin, End: end, Outcome: outcome}
 }
@@ -302,6 +307,9 @@ func TestJudge(t *testing.T) {
 		{"free lock reported as busy, after a wait", history.BusyButFree, []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+8*ms, 8*ms, history.Busy)}},
 		{"busy before its turn may have come", "", []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+2*ms, 2*ms, history.Busy)}},
 		{"unavailable without cause", history.NotReachable, []history.Event{refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
+		{"unavailable, with a lease that ends before an answer may come", "", []history.Event{leased(5*ms, refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable))}},
+		{"unavailable, with a short lease", history.NotReachable, []history.Event{leased(20*ms, refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable))}},
+		{"unavailable, with a short lease and a stall", "", []history.Event{stall(2, 3500*ms, 3510*ms), leased(20*ms, refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable))}},
 		{"unavailable after a fault", "", []history.Event{broken(time.Second, 2*time.Second), refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
 		{"failing fast after a stall", "", []history.Event{stall(2, 2*time.Second, 2400*ms), refused(3*time.Second, 3*time.Second+ms, time.Second, history.Unavailable)}},
 		{"no time for an answer", "", []history.Event{refused(3*time.Second, 3*time.Second+5*ms, 5*ms, history.Unavailable)}},
