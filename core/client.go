@@ -30,7 +30,7 @@ type Client struct {
 	components
 
 	cfg          config
-	id           identity.Identity
+	id           identity.ID
 	availability availability
 	unobserved   *unobserved
 	carriers     carriers
@@ -45,10 +45,10 @@ type Client struct {
 
 // newClient returns a client without a store.
 func newClient(cfg config) *Client {
-	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}, unobserved: newUnobserved()}
+	c := &Client{cfg: cfg, id: identity.NewID(), unobserved: newUnobserved()}
 	c.lifetime.open()
-	c.components.open(&c.cfg, &c.lifetime, func(err error) { c.unobserved.warnOfPolling(c.id.ID, err) })
-	c.availability = availability{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout, unobserved: c.unobserved}
+	c.components.open(&c.cfg, &c.lifetime, func(err error) { c.unobserved.warnOfPolling(c.ID(), err) })
+	c.availability = availability{observers: &c.cfg.observers, clientID: c.ID(), timeout: cfg.backendTimeout, unobserved: c.unobserved}
 	return c
 }
 
@@ -71,8 +71,8 @@ func (c *Client) startOn(store *redisstore.Store) {
 // connect creates the components that acquire, hold and count.
 func (c *Client) connect() {
 	c.holdings = holding.New(holding.Config{
-		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Reaper: c.reaper, Watchdog: c.watchdog,
-		Watcher: &watcher{&c.cfg.observers, c.id.ID, c.unobserved},
+		ClientID: c.ID(), Redis: c.store, Sender: c.sender, Queues: c.queues, Reaper: c.reaper, Watchdog: c.watchdog,
+		Watcher: &watcher{&c.cfg.observers, c.ID(), c.unobserved},
 		KeyOf:   c.cfg.keyOf, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
 		Acks: c.cfg.replication.Acks != wire.NoAcks,
 	})
@@ -124,7 +124,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	c := newClient(cfg)
-	store, err := redisstore.New(rdb, c.storeConfig(&c.cfg, c.id.ID))
+	store, err := redisstore.New(rdb, c.storeConfig(&c.cfg, c.ID()))
 	if err != nil {
 		return nil, invalidf("New: %w", err)
 	}
@@ -134,8 +134,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// ID returns the client id: a UUID, which is the first part of the holder fields in Redis.
-func (c *Client) ID() string { return c.id.ID }
+// ID returns the client id: a UUID, which is the first part of the holder fields in Redis. Processes that were restored
+// from one snapshot of a running machine have the same id.
+func (c *Client) ID() string { return string(c.id) }
 
 // Address returns the address and the database of the client's Redis. For a Cluster it returns the addresses that the
 // ClusterClient was given. The result contains neither a user name nor a password.

@@ -385,7 +385,7 @@ func (a *acquisition) runObserved(
 
 // describe returns the description of the acquisition for the observers.
 func (a *acquisition) describe(kind Kind, keys []string, start time.Time) Acquisition {
-	acq := Acquisition{Key: keys[0], Keys: len(keys), Kind: kind, Label: a.label, Start: start, ClientID: a.client.id.ID}
+	acq := Acquisition{Key: keys[0], Keys: len(keys), Kind: kind, Label: a.label, Start: start, ClientID: a.client.ID()}
 	if len(keys) > 1 {
 		all := keys // a copy, because the parameter would be allocated each time
 		acq.all = &all

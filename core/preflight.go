@@ -294,7 +294,7 @@ type probe struct {
 }
 
 func (p *probe) run(ctx context.Context) {
-	p.name = "interlock_preflight:" + p.Name + ":" + identity.NewID()[:8]
+	p.name = "interlock_preflight:" + p.Name + ":" + string(identity.NewID()[:8])
 	p.waitTime = 8 * p.client.cfg.backendTimeout
 	p.contended, p.renewed = make(chan struct{}, 1), make(chan error, 1)
 	p.one, p.other = p.newClient(), p.newClient()
