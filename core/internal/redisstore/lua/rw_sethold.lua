@@ -41,6 +41,8 @@ end
 for _, n in ipairs(raised) do
   redis.pcall('PEXPIRE', timeout(key, field, n), lease)
 end
-redis.call('HSET', key, field, count)
-drop(key, field, after + 1, before)
+if sure or after >= before then -- otherwise the timeout keys may not be found, and the release deletes them later by the count
+  redis.call('HSET', key, field, count)
+  drop(key, field, after + 1, before)
+end
 return 1
