@@ -3,8 +3,8 @@
 -- A list contains the waiters, the next one first. A sorted set contains their deadlines. Each waiter has a
 -- channel. A deadline includes the allowances of all waiters before it. So when a waiter leaves the queue,
 -- its allowance is subtracted from the deadlines of all waiters behind it. A hash of this library records
--- when each waiter was seen: see fair_acquire.lua. These keys are derived from the key of the lock. Only the
--- acquire declares them, so that a holder can release while a slot moves.
+-- when each waiter was seen: see fair_acquire.lua. These keys are derived from the key of the lock. Only
+-- acquire and clear declare them, so that a holder can release while a slot moves; see doc.go.
 local allowance = 300000 -- ms: fairLockWaitTimeout
 local deafest = 8        -- number of waiters at the head to notify while no client listens for them
 

@@ -11,6 +11,7 @@
 -- readers hold the lock from then on.
 -- The scripts declare the lock only, because a script over several keys fails while their slot moves to
 -- another node. A command to a key that is already on the other node also fails, so the scripts use pcall for it.
+-- On the node that receives the slot, a key that has not arrived looks absent; see doc.go.
 local function beside(key, name)
   if string.find(key, '{', 1, true) then
     return key .. ':' .. name
@@ -83,11 +84,16 @@ local function apart()
   return refused or redis.error_reply('TRYAGAIN the slot of the lock moves')
 end
 
--- drop deletes the timeout keys of a reader from the n-th on.
+-- drop deletes the timeout keys of a reader from the n-th on, the last one first. It stops at a key that
+-- may be on the other node, and reports that. The keys before it then exist, until clear deletes them.
 local function drop(key, field, n, count)
-  for i = n, count do
-    redis.pcall('DEL', timeout(key, field, i))
+  for i = count, n, -1 do
+    local name = timeout(key, field, i)
+    if redis.pcall('DEL', name) ~= 1 and type(redis.pcall('EXISTS', key, name)) ~= 'number' then
+      return true
+    end
   end
+  return false
 end
 
 -- refusal returns the holder that refuses the caller: the writer, with the rest of its lease, or any

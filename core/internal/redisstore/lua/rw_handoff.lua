@@ -16,6 +16,11 @@ end
 if not there and writer and redis.call('HLEN', key) > 2 then
   return redis.error_reply('ERR the holder reads beside it writes')
 end
+for n = 1, not there and not writer and tonumber(count) or 0 do
+  if not left(key, from, n) then -- the timeout key cannot be deleted
+    return apart()
+  end
+end
 local before, ttl = redis.call('PTTL', key), lease
 if not there then
   redis.call('HDEL', key, '') -- removes nothing: it fails now, not halfway, if HDEL is denied

@@ -60,15 +60,16 @@ local spare = 50
 
 -- part removes a holder from a lock that has other holders. It returns whether another client can now
 -- have the lock, or can have it sooner than was visible: Redisson sleeps until the end of the
--- writer's lease.
+-- writer's lease. It also returns whether the TTL may be too long, because the slot moves and a lease is not
+-- known. If the count is nil, a reader left before.
 local function part(key, field, count, mode, rest)
   local ttl, writer = redis.call('PTTL', key), writes(field)
-  local own = 0
+  local own, unsure = count and 0 or math.huge, false
   if ttl < 0 then
     ttl = math.huge
   end
-  for n = 1, writer and 0 or count do
-    own = math.max(own, left(key, field, n) or 0)
+  for n = 1, writer and 0 or count or 0 do
+    own = math.max(own, left(key, field, n) or math.huge)
   end
   local most -- nil: the TTL is the lease of the writer, or of another reader whose lease lasts longer
   if writer then
@@ -76,11 +77,11 @@ local function part(key, field, count, mode, rest)
   end
   if writer or (mode == 'read' or rest) and own >= ttl - spare then
     most = longest(key, ttl - spare, field)
-    most = most and math.max(most, rest or 0)
+    unsure, most = not most, most and math.max(most, rest or 0)
   end
   if most == 0 then
     redis.call('DEL', key)
-    return true
+    return true, false
   end
   if writer then
     become(key, 'read', mode, {field, 'interlock_until'})
@@ -94,22 +95,21 @@ local function part(key, field, count, mode, rest)
   if most and most == rest and (fell or most >= ttl - spare) then
     redis.call('HDEL', key, 'interlock_until')
   end
-  return writer or rest ~= nil and fell
+  return writer or rest ~= nil and fell, unsure
 end
 
 -- leave removes a holder from the lock. It returns the message for the waiters: "1" wakes all of a
 -- client and "0" one. It returns nil if other holders remain and no other client can have the lock
--- now.
+-- now. It also returns whether clear has to be called for the holder when the slot has moved, because a
+-- timeout key may be left or the TTL may be too long.
 local function leave(key, field, count, mode, rest)
-  local writer, free = writes(field), true
+  local writer, free, behind = writes(field), true, false
   if redis.call('HLEN', key) <= 2 then -- the mode, and this holder
     redis.call('DEL', key)
   else
-    free = part(key, field, count, mode, rest)
+    free, behind = part(key, field, count, mode, rest)
   end
-  if not writer then
-    drop(key, field, 1, count)
-  end
-  return free and ((writer or rest) and '1' or '0') or nil
+  behind = not writer and drop(key, field, 1, count) or behind
+  return free and ((writer or rest) and '1' or '0') or nil, behind
 end
 

@@ -23,8 +23,11 @@ for n = 1, before do
     raised[#raised + 1] = n
   end
 end
-if not sure then -- the timeout keys cannot be extended or deleted
+if not sure and (lease > 0 or refused) then -- the timeout keys cannot be extended
   return apart()
+end
+if not sure and after < before then -- they cannot be deleted either: the last release does that, by the count
+  return 1
 end
 for n = before + 1, after do -- first: if it is denied, nothing has changed
   local kept = redis.pcall('SET', timeout(key, field, n), '1', 'PX', math.max(lease, own, 1))
