@@ -15,7 +15,7 @@ import (
 )
 
 // Locks move to another Redis in two deployments, as examples/migrating says: step 0 takes the old lock, step 1 both, step 2
-// the new lock. The instances of neighboring steps exclude each other; those of steps 0 and 2 do not.
+// the new lock. Instances of neighboring steps exclude each other; instances of steps 0 and 2 do not.
 func TestHandle_MoveToAnotherRedis(t *testing.T) {
 	t.Parallel()
 	client := func(s *redistest.Server) *core.Client {
