@@ -53,9 +53,15 @@ func TestHandle_MoveToAnotherRedis(t *testing.T) {
 		return w.Code
 	}
 	for _, test := range []struct{ first, second, status int }{
-		{0, 0, http.StatusConflict}, {0, 1, http.StatusConflict}, {1, 0, http.StatusConflict}, {1, 1, http.StatusConflict},
-		{1, 2, http.StatusConflict}, {2, 1, http.StatusConflict}, {2, 2, http.StatusConflict},
-		{0, 2, http.StatusOK}, {2, 0, http.StatusOK},
+		{0, 0, http.StatusConflict},
+		{0, 1, http.StatusConflict},
+		{1, 0, http.StatusConflict},
+		{1, 1, http.StatusConflict},
+		{1, 2, http.StatusConflict},
+		{2, 1, http.StatusConflict},
+		{2, 2, http.StatusConflict},
+		{0, 2, http.StatusOK},
+		{2, 0, http.StatusOK},
 	} {
 		second := instance(test.second, func() {})
 		first := instance(test.first, func() {
