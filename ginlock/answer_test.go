@@ -204,6 +204,33 @@ func TestAnswer_DeadlineExceeded(t *testing.T) {
 	})
 }
 
+// A middleware before the guard finds the error of the handler in c.Errors when the lock is free, and no debounce window has
+// begun. The guard writes nothing.
+func TestAnswer_ErrorOfTheHandler(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]any{"without a buffer": nil, "with a buffer": {ginlock.WithBuffer(1 << 10)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				rule, errNoOrder := pay, errors.New("no such order")
+				rule.Debounce, rule.WaitTime = time.Hour, 0
+				s.engine.Use(func(c *gin.Context) {
+					c.Next()
+					want(t, "written", c.Writer.Written(), false)
+					want(t, "errors", len(c.Errors), 1)
+					wantErr(t, "error", c.Errors.Last(), errNoOrder)
+					want(t, "holds", s.locks.Stats().Holds, 0)
+					c.Status(http.StatusNotFound)
+				})
+				s.engine.POST(payPath, s.guard.Handler(rule), func(c *gin.Context) { _ = c.Error(errNoOrder) })
+				for range 2 {
+					want(t, "status", s.do(t, request{}).Code, http.StatusNotFound)
+				}
+			}, opts...)
+		})
+	}
+}
+
 func TestAnswer_ErrorsForTheLogger(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {

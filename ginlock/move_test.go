@@ -15,7 +15,7 @@ import (
 )
 
 // Locks move to another Redis in two deployments, as examples/migrating says: step 0 takes the old lock, step 1 both, step 2
-// the new lock. The instances of neighboring steps exclude each other; those of steps 0 and 2 do not.
+// the new lock. Instances of neighboring steps exclude each other; instances of steps 0 and 2 do not.
 func TestHandle_MoveToAnotherRedis(t *testing.T) {
 	t.Parallel()
 	client := func(s *redistest.Server) *core.Client {
@@ -53,9 +53,15 @@ func TestHandle_MoveToAnotherRedis(t *testing.T) {
 		return w.Code
 	}
 	for _, test := range []struct{ first, second, status int }{
-		{0, 0, http.StatusConflict}, {0, 1, http.StatusConflict}, {1, 0, http.StatusConflict}, {1, 1, http.StatusConflict},
-		{1, 2, http.StatusConflict}, {2, 1, http.StatusConflict}, {2, 2, http.StatusConflict},
-		{0, 2, http.StatusOK}, {2, 0, http.StatusOK},
+		{0, 0, http.StatusConflict},
+		{0, 1, http.StatusConflict},
+		{1, 0, http.StatusConflict},
+		{1, 1, http.StatusConflict},
+		{1, 2, http.StatusConflict},
+		{2, 1, http.StatusConflict},
+		{2, 2, http.StatusConflict},
+		{0, 2, http.StatusOK},
+		{2, 0, http.StatusOK},
 	} {
 		second := instance(test.second, func() {})
 		first := instance(test.first, func() {

@@ -36,8 +36,8 @@ type Table struct {
 
 // Do runs fn in a transaction that first claims the row with this key: see [Table.Claim]. It commits the transaction if fn
 // returns nil. If fn returns an error or panics, or if ctx ends before the commit, the transaction is rolled back. So pass
-// a context that is derived from the context of the hold, which ends when the lock is lost, and give it a deadline: Do has
-// no limit of its own. Do returns the error of Claim, of fn or of the database. If ctx has ended by then, the error also
+// a context that is derived from the context of the hold, which ends when the lock is lost, and give it a deadline, because
+// Do itself has no limit. Do returns the error of Claim, of fn or of the database. If ctx has ended by then, the error also
 // matches the cause of ctx, such as core.ErrLost.
 //
 // An earlier holder may be stopped inside its transaction. The database keeps the row locked for it, and Claim of the next

@@ -363,7 +363,7 @@ func echoes() map[string]echoShop {
 func unchanged(next func() error) (int, error) { return 0, next() }
 
 // A middleware before the guard gets the error of the handler when the lock is free, and no debounce window has begun.
-// Nobody has answered yet, unless the handler lost its lock.
+// Before that, only the loss of a lock is answered.
 func TestEcho_ErrorForTheMiddlewareBefore(t *testing.T) {
 	t.Parallel()
 	errNoOrder := errors.New("no such order")

@@ -30,8 +30,8 @@ type deadlocks struct {
 	found  history[*cycle]
 }
 
-// newDeadlocks creates the counter, too. The counter is read at each collection, so that it begins at zero with every
-// provider, also with one that the program sets later: a monitor sees an increase only after it has seen 0.
+// newDeadlocks creates the counter, too. The counter is read at each collection, so that it begins at zero also if
+// the program sets its provider later: a monitor sees an increase only after it has seen 0.
 func newDeadlocks(g *graph, cfg *config) (*deadlocks, error) {
 	d := &deadlocks{graph: g, names: cfg.names(), logger: cfg.logger}
 	_, err := cfg.meters.Meter(scopeName).Int64ObservableCounter("distributed_lock.deadlocks",

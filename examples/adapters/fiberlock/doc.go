@@ -36,6 +36,7 @@
 //   - The lock is free before fasthttp sends the response. A stream (SendStream, SendStreamWriter) and a hijacked
 //     connection, such as a WebSocket, therefore run without the lock: read the data under the lock and stream it afterwards.
 //   - With StreamRequestBody, and with a Content-Encoding, a key cannot read the body: the answer is 400.
+//   - If a handler gives up because its lock was lost, fiber's ErrorHandler answers after the guard: see LostError.
 //   - c is reused when the handler returns. Work that goes on uses the context of Hold.Handover, never c.
 //
 // Put fiber's timeout around the guard: timeout.New(func(c fiber.Ctx) error { return c.Next() }) before Lock. Inside, it

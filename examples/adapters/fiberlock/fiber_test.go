@@ -322,7 +322,7 @@ func TestLock_Stream(t *testing.T) {
 }
 
 // A middleware before the guard gets the error of the handler when the lock is free, and no debounce window has begun.
-// Nobody has answered yet, unless the handler lost its lock. The error then says so.
+// Before that, only the loss of a lock is answered, and the error then says so.
 func TestLock_ErrorForTheMiddlewareBefore(t *testing.T) {
 	t.Parallel()
 	rule := noWait("POST /orders/:id", "order:#{path.id}")

@@ -60,7 +60,7 @@ func NewLocker(locks *core.Client, keep time.Duration) *Locker {
 // NewJob adds a job to a scheduler. The context of the job carries the lock and ends when the lock is lost, and when the scheduler
 // shuts down. The name of the lock is "job:" and the name of the job.
 //
-// All instances need the same times, such as those of [gocron.CronJob]. A [gocron.DurationJob] counts from the start of its
+// All instances need the same times, such as the times of a [gocron.CronJob]. A [gocron.DurationJob] counts from the start of its
 // instance, so that each instance would run it. It is an error here; an [Elector] accepts it.
 func (l *Locker) NewJob(s gocron.Scheduler, when gocron.JobDefinition, name string, job func(context.Context) error, opts ...gocron.JobOption) (gocron.Job, error) {
 	switch reflect.TypeOf(when) {
