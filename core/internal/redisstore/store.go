@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/interlock-go/interlock/core/internal/topology"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/redis/go-redis/v9"
 )
@@ -130,7 +129,7 @@ func (s *Store) Ping(ctx context.Context, key string) error {
 	if err := s.wire.Ping(ctx, key, time.Now().Add(s.cfg.Timeout)); err != nil {
 		return addAdvice(err, s.Clustered())
 	}
-	if s.fixed() && !s.wrote.Load() && topology.IsReplica(ctx, s.single) {
+	if s.fixed() && !s.wrote.Load() && s.wire.IsReplica(ctx, time.Now().Add(s.cfg.Timeout)) {
 		return errReplica
 	}
 	return nil

@@ -14,24 +14,17 @@ func InCluster(ctx context.Context, node *redis.Client) bool { return Mode(ctx, 
 
 // Mode returns the mode that the server reports in HELLO: "standalone", "sentinel" or "cluster". It returns
 // nil if the server reports none.
-func Mode(ctx context.Context, node *redis.Client) any { return fact(ctx, node, "mode") }
-
-// IsReplica reports whether a server says that it is a replica. It returns false if the server does not know HELLO. A
-// user needs no right to HELLO.
-func IsReplica(ctx context.Context, node *redis.Client) bool { return fact(ctx, node, "role") == "replica" }
-
-// fact returns a field of the reply to HELLO; nil if there is none.
-func fact(ctx context.Context, node *redis.Client, name string) any {
+func Mode(ctx context.Context, node *redis.Client) any {
 	reply, err := node.Do(ctx, "hello").Result()
 	if err != nil {
 		return nil
 	}
 	switch v := reply.(type) {
 	case map[any]any: // RESP3
-		return v[name]
+		return v["mode"]
 	case []any:
 		for i := 0; i+1 < len(v); i += 2 {
-			if v[i] == name {
+			if v[i] == "mode" {
 				return v[i+1]
 			}
 		}
