@@ -143,7 +143,7 @@ type subscriptions struct {
 	rejected func(error)
 }
 
-// Rejected is like that of redisstore.Subscriptions.
+// Rejected calls the method of redisstore.Subscriptions.
 func (s subscriptions) Rejected(err error) bool {
 	if !s.Subscriptions.Rejected(err) {
 		return false

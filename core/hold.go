@@ -50,7 +50,7 @@ func (h *Hold) derive(parent, observed context.Context) {
 // watch makes the client notice when the hold is garbage-collected without a Release.
 func (h *Hold) watch() { h.handle.Hold.Watch(&h.handle) }
 
-// isNone reports whether there is no hold: h is nil, or the zero value.
+// isNone reports whether h is nil or the zero value.
 func (h *Hold) isNone() bool { return h == nil || h.handle.Hold == nil }
 
 // Key returns the Redis key of the lock, prefix included. For a [Client.MultiLock] it is the first one.

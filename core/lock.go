@@ -61,7 +61,7 @@ func (l Lock) keys() ([]string, error) {
 func (l Lock) isZero() bool { return l.clients == nil && (l.client == nil || l.kind == nil) }
 
 // errZero refuses the zero value of a Lock, and a lock of the zero value of a Client.
-var errZero = invalidf("zero Lock: want one that a Client of New or Open returns, such as locks.Lock(\"order:42\")")
+var errZero = invalidf("zero Lock: want a Lock of a Client of New or Open, such as locks.Lock(\"order:42\")")
 
 // keyOf checks one name and returns its key. For a GroupLock the name is a value of the group.
 func (l Lock) keyOf(name string) (string, error) {

@@ -14,8 +14,8 @@ import (
 )
 
 // unobserved writes events of a client to [slog.Default] if no observer has a function for them. A program without
-// telemetry would not notice them otherwise. The messages and the attributes are those of package telemetry, so that a
-// search finds both, with a hint what to do. Records contain no key.
+// telemetry would not notice them otherwise. Package telemetry writes the same messages and
+// attributes, so that a search finds both. A hint says what to do. Records contain no key.
 type unobserved struct {
 	lost, heldTooLong, left, leaked, release, busy, notLock limitedRecord
 

@@ -124,13 +124,12 @@ func (s *Store) Close() error {
 }
 
 // Ping asks the server that owns key for an answer, on the connections of the locks. If no Sentinel and no Cluster names
-// the master, and no lock was acquired yet, it also asks whether the server is a replica. Without an answer to that, for
-// example because the user has no right to INFO, the server counts as a master.
+// the master, and no lock was acquired yet, it also asks whether the server is a replica.
 func (s *Store) Ping(ctx context.Context, key string) error {
 	if err := s.wire.Ping(ctx, key, time.Now().Add(s.cfg.Timeout)); err != nil {
 		return addAdvice(err, s.Clustered())
 	}
-	if s.fixed() && !s.wrote.Load() && serverOf(ctx, s.single).Role == "slave" {
+	if s.fixed() && !s.wrote.Load() && s.wire.IsReplica(ctx, time.Now().Add(s.cfg.Timeout)) {
 		return errReplica
 	}
 	return nil

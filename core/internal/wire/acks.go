@@ -81,7 +81,7 @@ func (a *acker) closeIdle() {
 }
 
 // take returns an idle connection, or a new one. While Redis refuses connections, take opens only one per mostPause.
-// Otherwise it returns the one that was refused, whose error becomes the error of the commands.
+// Otherwise it returns the refused connection, whose error becomes the error of the commands.
 func (a *acker) take() *pipeline {
 	a.mu.Lock()
 	defer a.mu.Unlock()

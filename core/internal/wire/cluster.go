@@ -32,7 +32,7 @@ type cluster struct {
 	timeout time.Duration
 	newNode func(opts *redis.Options) *node // creates a node, whose name is its address
 	reached atomic.Bool                     // the Cluster answered, and its slots are known
-	flight  *flight                         // the flight under way, or one that Redis refused just now; nil: none
+	flight  *flight                         // the flight under way, or a flight that Redis has just refused; nil: none
 	pause   time.Duration                   // how long a refused flight stands
 
 	nodes struct {

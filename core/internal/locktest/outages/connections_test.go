@@ -388,7 +388,7 @@ type reconnection struct {
 	options func(*redis.Options)
 }
 
-// wrongPassword is an outage in which the server has another password. Before and after, the client needs none.
+// wrongPassword returns an outage in which the server has another password. Before and after, the client needs none.
 func wrongPassword() reconnection {
 	var password atomic.Pointer[string]
 	password.Store(new(string))
@@ -406,7 +406,7 @@ func wrongPassword() reconnection {
 	}}
 }
 
-// wrongDatabase is an outage in which the user has no right to SELECT.
+// wrongDatabase returns an outage in which the user has no right to SELECT.
 func wrongDatabase() reconnection {
 	begin := func(p *faultproxy.Proxy) (end func()) {
 		rule := p.AnswerError(faultproxy.Command("select"), "NOPERM this user has no permissions to run the 'select' command")
@@ -416,7 +416,7 @@ func wrongDatabase() reconnection {
 	return reconnection{locktest.Outage{Name: "no right to the database", Begin: begin}, func(o *redis.Options) { o.DB = 1 }}
 }
 
-// closedAt is an outage in which a connection is closed when it sends a command.
+// closedAt returns an outage in which a connection is closed when it sends a command.
 func closedAt(command string) locktest.Outage {
 	return locktest.Outage{Name: "closed at " + command, Begin: func(p *faultproxy.Proxy) func() {
 		rule := p.DropRequest(faultproxy.Command(command))
