@@ -29,7 +29,11 @@ func (r *Returned) Watch(a *Aspect, warning *ruleset.Problem) *Mark {
 	}
 	r.alive.Add(1)
 	runtime.AddCleanup(m, func(r *Returned) {
-		if r.alive.Add(-1) == 0 && !r.used.Load() && !errors.Is(a.env.locks.ForAdapters().Refusal(context.Background()), core.ErrClosed) {
+		if r.alive.Add(-1) > 0 || r.used.Load() {
+			return
+		}
+		refusal := a.env.locks.ForAdapters().Refusal(context.Background()) //nolint:forbidigo // a cleanup has no caller
+		if !errors.Is(refusal, core.ErrClosed) {
 			a.Warn(warning)
 		}
 	}, r)

@@ -211,10 +211,10 @@ func TestUnlocked_WarnsAtStart(t *testing.T) {
 				}
 				continue
 			}
-			_ = a.Conclude(r.Check(names...)) //nolint:errcheck // not all names have rules
+			_ = a.Conclude(r.Check(names...)) // not all names have rules
 			got := slices.DeleteFunc(seen.take(), func(s string) bool { return !strings.Contains(s, "runs unlocked") })
 			wantTexts(t, got, tt.want...)
-			_ = a.Conclude(r.Check(names...)) //nolint:errcheck // as above
+			_ = a.Conclude(r.Check(names...))
 			wantTexts(t, seen.take())
 		}
 	}
