@@ -8,7 +8,7 @@
 // Redis.
 //
 // Every event contains the kind of its lock. Reentrant, fair, fenced and spin locks have one holder at a time, and the
-// tokens of fenced locks rise from grant to grant. A value of a group is a lock of its own. A hold with a limit is trusted
+// tokens of fenced locks rise from grant to grant. Each value of a group is a separate lock. A hold with a limit is trusted
 // no longer than its limit. Readers hold a lock beside other readers, but never beside a writer,
 // except inside the write hold of the same owner. A semaphore never has more holders than permits, and at the end it
 // has all its permits.
