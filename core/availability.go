@@ -13,7 +13,7 @@ import (
 )
 
 // backendQuiet is the least time between two reports of an outage. It limits the reports if a single key cannot be
-// locked while others can. It is also the least time between two reports of a key that is not a lock.
+// locked while others can.
 const backendQuiet = 10 * time.Second
 
 // availability derives from the outcomes of acquisitions whether Redis is available, and notifies the observers of
@@ -31,11 +31,12 @@ type availability struct {
 	timeout   time.Duration // the backend timeout
 	down      atomic.Bool
 
+	unobserved *unobserved // logs a key that is not a lock
+
 	mu       sync.Mutex
 	reported bool // whether the present outage was reported
 	since    time.Time
 	quiet    time.Time // until then no outage is reported
-	keyQuiet time.Time // until then no key that is not a lock is reported
 }
 
 // record records the outcome of an acquisition of a key that began at start. After a success it only reads one atomic.
@@ -108,22 +109,15 @@ func (b *availability) notify(ctx context.Context, change BackendChange) {
 	}
 }
 
-// reportNotLock logs, at most every backendQuiet, that a key is not a lock. If there is an observer of acquisitions,
-// reportNotLock logs nothing, because the observer receives the outcome of each acquisition.
+// reportNotLock logs that a key is not a lock. If there is an observer of acquisitions, reportNotLock logs nothing,
+// because the observer receives the outcome of each acquisition.
 func (b *availability) reportNotLock(ctx context.Context, key string, cause error) {
 	if b.observers.acquireEnd.Observed() {
 		return
 	}
-	now := time.Now()
-	b.mu.Lock()
-	quiet := now.Before(b.keyQuiet)
-	if !quiet {
-		b.keyQuiet = now.Add(backendQuiet)
-	}
-	b.mu.Unlock()
-	if quiet {
-		return
-	}
-	slog.LogAttrs(ctx, slog.LevelError, "key holds something that is not a lock",
-		slog.String("client", b.clientID), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(publicError(cause))))
+	b.unobserved.notLock.write(ctx, func() []slog.Attr {
+		return []slog.Attr{
+			slog.String("client", b.clientID), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(publicError(cause))),
+		}
+	})
 }

@@ -30,8 +30,9 @@ type Client struct {
 	components
 
 	cfg          config
-	id           identity.Identity
+	id           identity.ID
 	availability availability
+	unobserved   *unobserved
 	carriers     carriers
 	spare        sync.Pool             // *acquisition values
 	shared       sync.Map              // values of adapters: key -> func() any; see forAdapters.Shared
@@ -44,10 +45,10 @@ type Client struct {
 
 // newClient returns a client without a store.
 func newClient(cfg config) *Client {
-	c := &Client{cfg: cfg, id: identity.Identity{ID: identity.NewID()}}
+	c := &Client{cfg: cfg, id: identity.NewID(), unobserved: newUnobserved()}
 	c.lifetime.open()
-	c.components.open(&c.cfg, &c.lifetime)
-	c.availability = availability{observers: &c.cfg.observers, clientID: c.id.ID, timeout: cfg.backendTimeout}
+	c.components.open(&c.cfg, &c.lifetime, func(err error) { c.unobserved.warnOfPolling(c.ID(), err) })
+	c.availability = availability{observers: &c.cfg.observers, clientID: c.ID(), timeout: cfg.backendTimeout, unobserved: c.unobserved}
 	return c
 }
 
@@ -70,8 +71,8 @@ func (c *Client) startOn(store *redisstore.Store) {
 // connect creates the components that acquire, hold and count.
 func (c *Client) connect() {
 	c.holdings = holding.New(holding.Config{
-		ClientID: c.id.ID, Redis: c.store, Sender: c.sender, Queues: c.queues, Reaper: c.reaper, Watchdog: c.watchdog,
-		Watcher: &watcher{&c.cfg.observers, c.id.ID},
+		ClientID: c.ID(), Redis: c.store, Sender: c.sender, Queues: c.queues, Reaper: c.reaper, Watchdog: c.watchdog,
+		Watcher: &watcher{&c.cfg.observers, c.ID(), c.unobserved},
 		KeyOf:   c.cfg.keyOf, NextField: c.id.NextField, FailFast: c.failFast, Spawn: c.spawn, Life: c.life,
 		Acks: c.cfg.replication.Acks != wire.NoAcks,
 	})
@@ -123,17 +124,19 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	c := newClient(cfg)
-	store, err := redisstore.New(rdb, c.storeConfig(&c.cfg, c.id.ID))
+	store, err := redisstore.New(rdb, c.storeConfig(&c.cfg, c.ID()))
 	if err != nil {
 		return nil, invalidf("New: %w", err)
 	}
 	c.startOn(store)
+	c.warnOfPrefix()
 	c.closed = c.cfg.observers.observeClient(c)
 	return c, nil
 }
 
-// ID returns the client id: a UUID, which is the first part of the holder fields in Redis.
-func (c *Client) ID() string { return c.id.ID }
+// ID returns the client id: a UUID, which is the first part of the holder fields in Redis. Processes that were restored
+// from one snapshot of a running machine have the same id.
+func (c *Client) ID() string { return string(c.id) }
 
 // Address returns the address and the database of the client's Redis. For a Cluster it returns the addresses that the
 // ClusterClient was given. The result contains neither a user name nor a password.
@@ -144,7 +147,8 @@ func (c *Client) Prefix() string { return c.cfg.prefix }
 
 // Ready asks Redis whether it answers, within the backend timeout. The error matches [ErrUnavailable] or [ErrClosed].
 // Use it for the readiness probe of a service that can do nothing without Redis: when Redis is down, all instances fail
-// the probe at once. Do not use it for liveness probes. Ready is cheap. It does not detect missing rights, channels on
+// the probe at once. Do not use it for liveness probes. Ready is cheap. Until the
+// client has acquired a lock, Ready also reports a server that is a replica. It does not detect missing rights, channels on
 // which other clients do not listen, eviction, or an endpoint that cannot serve several slots: see [Client.Preflight].
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {

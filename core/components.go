@@ -50,7 +50,7 @@ type components struct {
 }
 
 // open creates the components that do not need the store.
-func (c *components) open(cfg *config, life *lifetime) {
+func (c *components) open(cfg *config, life *lifetime, rejected func(error)) {
 	c.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
 	c.breaker = breaker.New(func(ctx context.Context, key string) string { return c.store.NodeName(ctx, key) })
 	c.reaper = reaper.New(reaper.Config{
@@ -59,7 +59,7 @@ func (c *components) open(cfg *config, life *lifetime) {
 		Cleared: func(key string) { c.queues.Wake(key, "") },
 		Spawn:   life.spawn,
 	})
-	c.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{c}, Notify: c.handleWakeup, Spawn: life.spawn})
+	c.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{c, rejected}, Notify: c.handleWakeup, Spawn: life.spawn})
 }
 
 // storeConfig returns the configuration of the store.
@@ -116,7 +116,11 @@ func (c *components) handleWakeup(about wakeup.Topic, why wakeup.Reason) {
 }
 
 // subscribing opens the connections of subscriptions.
-type subscribing struct{ *components }
+type subscribing struct {
+	*components
+
+	rejected func(error) // is called with each error reply to a subscription
+}
 
 // NodeOf returns the name of the master of key if channels belong to masters, and "" otherwise.
 func (w subscribing) NodeOf(ctx context.Context, key string) string {
@@ -128,7 +132,24 @@ func (w subscribing) NodeOf(ctx context.Context, key string) string {
 
 // Connect opens a subscription connection.
 func (w subscribing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
-	return w.store.Subscriptions(ctx, key)
+	s, err := w.store.Subscriptions(ctx, key)
+	return subscriptions{s, w.rejected}, err
+}
+
+// subscriptions reports the error replies to its commands.
+type subscriptions struct {
+	*redisstore.Subscriptions
+
+	rejected func(error)
+}
+
+// Rejected calls the method of redisstore.Subscriptions.
+func (s subscriptions) Rejected(err error) bool {
+	if !s.Subscriptions.Rejected(err) {
+		return false
+	}
+	s.rejected(err)
+	return true
 }
 
 // noticing opens the connections of package notice.

@@ -116,12 +116,13 @@
 //   - A client frees only locks that it holds. Only [Lock.ForceRelease], [Client.Evict] and
 //     [Semaphore.ReleasePermit] take a lock from others.
 //   - If Redis does not answer, the error is [ErrUnavailable] within the backend timeout of 1 s ([WithBackendTimeout]).
-//     The lock is never reported as taken, and never as acquired. Further callers fail at once until Redis answers a
-//     ping of the client. If a connection breaks at the end of the timeout while Redis answers pings, the command is
-//     sent again, with the same time limit. A Redis that answers slowly counts as available: an operation waits for the
-//     answer until its wait time ends. An operation without a wait time, such as a release, waits for at most eight backend
-//     timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an acquisition
-//     repeats its command until its wait time ends.
+//     The lock is not reported as taken, and Redis grants no lock. Callers of a run still pass on, in memory, the lock that
+//     is held in Redis, until the run ends: for half a second at the latest (see Runs). Further callers fail at once until
+//     Redis answers a ping of the client. If a connection breaks at the end of the timeout while Redis answers pings, the
+//     command is sent again, with the same time limit. A Redis that answers slowly counts as available: an operation
+//     waits for the answer until its wait time ends. An operation without a wait time, such as a release, waits for at most
+//     eight backend timeouts. While Redis answers that it cannot serve (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN), an
+//     acquisition repeats its command until its wait time ends.
 //   - After an outage a client sends at most a few hundred commands a second to clear up, however many
 //     attempts the outage cut short.
 //
@@ -168,6 +169,10 @@
 //     examples/operating/README.md). The same applies to
 //     FLUSHALL, eviction, and a server that restarts without its data.
 //   - Safety when the clock of Redis steps: leases then end early. What helps: NTP that slews.
+//   - Safety when a process is copied while it has a lock or acquires one: two processes that are restored from one
+//     snapshot of a running machine both go on as its holder. Locks that they acquire later exclude each other, although
+//     both have the same [Client.ID]. What helps: create the Client after the restore, or take the snapshot while it has no
+//     hold and no caller acquires.
 //   - Exclusion of code that ignores its context. A holder that is paused, or cut off for longer than its lease, loses
 //     the lock and is notified by its context, but nothing keeps it from writing. What helps: check [Hold.Remaining],
 //     or Err of the hold's own context, before work that cannot be undone. Both compare the deadline of the lock with

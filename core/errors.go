@@ -31,7 +31,7 @@ var (
 	// Redis refuses a command for a reason that passes by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS,
 	// CLUSTERDOWN and the like), an acquisition waits within its wait time, or until its context is done. Other
 	// operations wait for the backend timeout. For any other refusal the message adds that the reason does not pass by
-	// itself.
+	// itself. So it is with READONLY of a server that no Sentinel names and that has not granted a lock to this client yet.
 	ErrUnavailable error = failure.Unavailable
 
 	// ErrNotHeld means that the lock is not held any more, or never was: for instance, a hold was released twice, or

@@ -10,7 +10,7 @@ import (
 )
 
 // Hold is a successful acquisition. It is safe for concurrent use. A failed Acquire returns a nil *Hold, and so does
-// [Held] if the context carries no lock, for instance in a handler that runs unlocked. On a nil Hold, Release, Refresh
+// [Held] if the context carries no lock, for instance in a handler that runs unlocked. On a nil or zero Hold, Release, Refresh
 // and Leave return [ErrNotHeld], Handover returns a canceled context and nil, and the other methods return zero values.
 type Hold struct {
 	handle holding.Handle
@@ -50,9 +50,12 @@ func (h *Hold) derive(parent, observed context.Context) {
 // watch makes the client notice when the hold is garbage-collected without a Release.
 func (h *Hold) watch() { h.handle.Hold.Watch(&h.handle) }
 
+// isNone reports whether h is nil or the zero value.
+func (h *Hold) isNone() bool { return h == nil || h.handle.Hold == nil }
+
 // Key returns the Redis key of the lock, prefix included. For a [Client.MultiLock] it is the first one.
 func (h *Hold) Key() string {
-	if h == nil {
+	if h.isNone() {
 		return ""
 	}
 	return h.first().Key()
@@ -63,7 +66,7 @@ func (h *Hold) first() *holding.Holder { return h.handle.Hold.Holders()[0] }
 // Keys returns the Redis keys of the lock: one, except for a [Client.MultiLock], and for a
 // [Redlock] whose clients differ in their prefix.
 func (h *Hold) Keys() []string {
-	if h == nil {
+	if h.isNone() {
 		return nil
 	}
 	holders := h.handle.Hold.Holders()
@@ -84,7 +87,7 @@ func (h *Hold) Keys() []string {
 // client pass the lock on in memory, Redis sees one holder: their holds share one field, one after the
 // other. They differ in the Acquired time of [HoldInfo]. See Runs in the package comment.
 func (h *Hold) Field() string {
-	if h == nil {
+	if h.isNone() {
 		return ""
 	}
 	return h.first().Field()
@@ -94,7 +97,7 @@ func (h *Hold) Field() string {
 // as a plain lock that was acquired without [WithToken]. A re-entry has the token of the first acquisition, even
 // without WithToken. If a re-entry asks for a token and the first acquisition has none, Acquire returns [ErrInvalid].
 func (h *Hold) Token() int64 {
-	if h == nil {
+	if h.isNone() {
 		return 0
 	}
 	return h.first().Token()
@@ -103,7 +106,7 @@ func (h *Hold) Token() int64 {
 // Remaining returns how long the caller can rely on the lock without another renewal. It returns 0
 // or less after the hold has ended. It sends nothing to Redis.
 func (h *Hold) Remaining() time.Duration {
-	if h == nil {
+	if h.isNone() {
 		return 0
 	}
 	return h.handle.Hold.Remaining(time.Now())
@@ -131,7 +134,7 @@ func (h *Hold) Remaining() time.Duration {
 //   - [ErrClosed] means that the client was closed before the release: the key expires with its
 //     lease.
 func (h *Hold) Release(ctx context.Context) error {
-	if h == nil {
+	if h.isNone() {
 		return ErrNotHeld
 	}
 	return publicError(h.handle.Hold.Release(ctx))
@@ -150,7 +153,7 @@ func (h *Hold) Release(ctx context.Context) error {
 //
 // A fixed lease is not subject to [MaxHold]. After [ErrHeldTooLong] the lease is unchanged.
 func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
-	if h == nil || h.handle.Hold.Ended() {
+	if h.isNone() || h.handle.Hold.Ended() {
 		return ErrNotHeld
 	}
 	if err := checkLease("Refresh", leaseTime); err != nil {
@@ -169,7 +172,7 @@ func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 // Leave returns the same errors as Release, but does not continue in the background. After [ErrUnavailable] the key
 // expires with the lease or, if Redis executes the command late, d after that.
 func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
-	if h == nil || h.handle.Hold.Ended() {
+	if h.isNone() || h.handle.Hold.Ended() {
 		return ErrNotHeld
 	}
 	if err := checkLease("Leave", d); err != nil {
@@ -187,7 +190,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 // If the hold has ended, Handover returns a canceled context and a Hold without an effect. If the hold is nil, because
 // a handler runs without its lock, Handover returns a canceled context and nil.
 func (h *Hold) Handover() (context.Context, *Hold) {
-	if h == nil {
+	if h.isNone() {
 		ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // canceled at once
 		cancel(ErrNotHeld)
 		return ctx, nil
@@ -236,8 +239,9 @@ func infoOf(h *holding.Hold) HoldInfo {
 
 // watcher notifies the observers of a client of the events of its holds.
 type watcher struct {
-	observers *observers
-	clientID  string
+	observers  *observers
+	clientID   string
+	unobserved *unobserved
 }
 
 // watcherOf returns the watcher of a hold.
@@ -250,18 +254,27 @@ func (w *watcher) Renewed(h *holding.Hold, err error, late time.Duration) {
 }
 
 func (w *watcher) Lost(h *holding.Hold, cause error) {
-	if h.Observed() != nil {
+	switch {
+	case !w.observers.loss.Observed():
+		w.unobserved.loss(observedIn(h), h, publicError(cause))
+	case h.Observed() != nil:
 		w.observers.loss.Notify(h.Observed(), Loss{HoldInfo: infoOf(h), Cause: publicError(cause)})
 	}
 }
 
 func (w *watcher) Leaked(h *holding.Hold) {
-	if h.Observed() != nil {
+	switch {
+	case !w.observers.leak.Observed():
+		w.unobserved.leak(observedIn(h), h)
+	case h.Observed() != nil:
 		w.observers.leak.Notify(h.Observed(), infoOf(h))
 	}
 }
 
 func (w *watcher) Ended(h *holding.Hold, how holding.End) {
+	if how.Err != nil && !w.observers.holdEnd.Observed() {
+		w.unobserved.failedRelease(observedIn(h), h, &how)
+	}
 	if h.Observed() == nil {
 		return
 	}
@@ -271,4 +284,12 @@ func (w *watcher) Ended(h *holding.Hold, how holding.End) {
 	}
 	r.Held = time.Since(r.Acquired)
 	w.observers.holdEnd.Notify(h.Observed(), r)
+}
+
+// observedIn returns the context for the observers of a hold, or one without values.
+func observedIn(h *holding.Hold) context.Context {
+	if ctx := h.Observed(); ctx != nil {
+		return ctx
+	}
+	return context.Background() //nolint:forbidigo // without observers a hold keeps no context
 }

@@ -70,6 +70,8 @@ func ask[T any](
 	ctx context.Context, l Lock, what string, send func(*redisstore.Store, time.Time, *redisstore.Kind, string) redisstore.Call[T],
 ) (answer T, key string, err error) {
 	switch {
+	case l.isZero():
+		return answer, "", errZero
 	case l.names != nil && l.kind.HasMembers():
 		return answer, "", invalidf("%s of a GroupLock: ask for one value at a time", what)
 	case l.names != nil:
@@ -368,6 +370,7 @@ func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockE
 			return entryOf(&found), errNotTheirs
 		default:
 			c.checkEvicted(key)
+			c.clearEvicted(kind, key, done.Lost, found.TTL)
 			return entryOfLost(&found, done.Lost), nil
 		}
 	}
@@ -402,6 +405,16 @@ func entryOfLost(f *redisstore.Found, lost []string) LockEntry {
 func (c *Client) checkEvicted(key string) {
 	c.queues.Wake(key, "")
 	c.holdings.Doubt(c.queues.Holders(key))
+}
+
+// clearEvicted makes the reaper remove what may be left of holders if their slot moves: the timeout keys of readers.
+func (c *Client) clearEvicted(kind *redisstore.Kind, key string, lost []string, lease time.Duration) {
+	if !c.store.Clustered() {
+		return
+	}
+	for _, field := range lost {
+		c.reaper.Relinquish(kind, []string{key}, field, lease)
+	}
 }
 
 var errNotTheirs = fmt.Errorf("%w by one of the given fields", ErrNotHeld)

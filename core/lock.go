@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -15,8 +16,8 @@ import (
 )
 
 // Lock names a lock of a [Client]. It is a small immutable value without a state: create it where it is needed,
-// share it, drop it. Every acquisition has its own [Hold]. A Lock comes from a [Client] or from [Redlock]: the
-// zero value cannot be used.
+// share it, drop it. Every acquisition has its own [Hold]. A Lock comes from a [Client] or from [Redlock]: with the
+// zero value, every call is [ErrInvalid].
 type Lock struct {
 	client *Client
 	kind   *redisstore.Kind
@@ -56,8 +57,17 @@ func (l Lock) keys() ([]string, error) {
 	return l.client.cfg.sortKeys(keys), nil
 }
 
+// isZero reports whether the lock comes neither from a client that New returned nor from Redlock.
+func (l Lock) isZero() bool { return l.clients == nil && (l.client == nil || l.kind == nil) }
+
+// errZero refuses the zero value of a Lock, and a lock of the zero value of a Client.
+var errZero = invalidf("zero Lock: want a Lock of a Client of New or Open, such as locks.Lock(\"order:42\")")
+
 // keyOf checks one name and returns its key. For a GroupLock the name is a value of the group.
 func (l Lock) keyOf(name string) (string, error) {
+	if l.isZero() {
+		return "", errZero
+	}
 	if !l.kind.HasMembers() {
 		return l.redisKey(name)
 	}
@@ -75,8 +85,11 @@ func (l Lock) keyOf(name string) (string, error) {
 
 // redisKey checks one name and returns its key in Redis.
 func (l Lock) redisKey(name string) (string, error) {
-	if name == "" {
+	switch {
+	case name == "":
 		return "", invalidf("empty lock name")
+	case strings.HasSuffix(name, ":"):
+		return "", invalidf("lock name %.40q ends in a colon: the value after it is missing, so all callers without a value would share one lock", name)
 	}
 	cfg := &l.client.cfg
 	key := cfg.keyOf(name)
@@ -99,7 +112,7 @@ func (l Lock) members() ([]Lock, error) {
 	}
 	members := make([]Lock, len(l.clients))
 	for i, c := range l.clients {
-		if c == nil || slices.Contains(l.clients[:i], c) {
+		if c == nil || c.store == nil || slices.Contains(l.clients[:i], c) {
 			return nil, invalidf("Redlock: client %d is nil, or was given before: want one for each server", i+1)
 		}
 		members[i] = Lock{client: c, kind: c.kinds.Reentrant, name: l.name, clients: l.clients}
@@ -198,6 +211,9 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	if l.clients != nil {
 		return l.acquireOnMost(ctx, opts)
+	}
+	if l.isZero() {
+		return nil, errZero
 	}
 	c := l.client
 	a := c.newAcquisition()
@@ -353,8 +369,11 @@ func (a *acquisition) runObserved(
 			hold.abandon(ctx, hold.handle.Hold.Begin)
 		}
 	}()
-	if observers.acquireEnd.Observed() {
+	switch {
+	case observers.acquireEnd.Observed():
 		observers.acquireEnd.Notify(inside, resultOf(inside, acq, r, err))
+	case err != nil:
+		c.unobserved.refusal(inside, acq, err)
 	}
 	if hold != nil {
 		hold.bind(ctx)
@@ -366,7 +385,7 @@ func (a *acquisition) runObserved(
 
 // describe returns the description of the acquisition for the observers.
 func (a *acquisition) describe(kind Kind, keys []string, start time.Time) Acquisition {
-	acq := Acquisition{Key: keys[0], Keys: len(keys), Kind: kind, Label: a.label, Start: start, ClientID: a.client.id.ID}
+	acq := Acquisition{Key: keys[0], Keys: len(keys), Kind: kind, Label: a.label, Start: start, ClientID: a.client.ID()}
 	if len(keys) > 1 {
 		all := keys // a copy, because the parameter would be allocated each time
 		acq.all = &all

@@ -119,6 +119,10 @@ type BackendChange struct {
 // given. The functions must not block. A panic in a function does not affect the others. The first panic of each
 // function is logged to [slog.Default]. If AcquireStart, Contention, AcquireEnd or HoldStart ends its goroutine, as
 // t.FailNow does, no hold remains.
+//
+// If no observer has the function for an event, [slog.Default] gets a record of it in these cases: a loss (Loss), a leak
+// of a renewed hold (Leak), a release that failed for another reason (HoldEnd), and a lock that was not acquired because
+// another process has it (AcquireEnd). In 10 s there are at most 10 records of each message, and one of a busy lock.
 type Observer struct {
 	// Client is called with a new client. [Client.Close] calls closed at its end, unless closed is
 	// nil.

@@ -113,7 +113,7 @@ func (c *config) checkPrefix() error {
 }
 
 // WithPrefix puts prefix before every lock name, unchanged: the Redis key of Lock("order:42") is prefix + "order:42".
-// No separator is added, so end the prefix with one: "shop:" and not "shop". The prefix has to leave at least 64 bytes
+// No separator is added, so end the prefix with one: "shop:" and not "shop", which New logs as a warning. The prefix has to leave at least 64 bytes
 // of [WithMaxKeyLength] for names, and more if the names of rules are longer. If the names in Java differ by more than
 // a prefix, use [WithNameMapper]. Default: none.
 //

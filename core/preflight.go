@@ -178,17 +178,21 @@ func (p *preflight) add(check PreflightCheck) {
 	p.report.Checks = append(p.report.Checks, check)
 }
 
-// checkPrefix advises a separator for a prefix that ends in a letter or a digit. A prefix without a
-// separator works, but keys of two prefixes may be the same: "shop" + "s:42" is "shops:" + "42".
+// checkPrefix advises a separator for a prefix without one.
 func (p *preflight) checkPrefix(prefix string) {
+	if advice := prefixAdvice(prefix); advice != "" {
+		p.add(PreflightCheck{Name: fmt.Sprintf("prefix %q", prefix), Advice: advice})
+	}
+}
+
+// prefixAdvice returns the advice for a prefix that ends in a letter or a digit, and "" for any other. A prefix without a
+// separator works, but keys of two prefixes may be the same: "shop" + "s:42" is "shops:" + "42".
+func prefixAdvice(prefix string) string {
 	last, _ := utf8.DecodeLastRuneInString(prefix)
 	if prefix == "" || !unicode.IsLetter(last) && !unicode.IsDigit(last) {
-		return
+		return ""
 	}
-	p.add(PreflightCheck{
-		Name:   fmt.Sprintf("prefix %q", prefix),
-		Advice: fmt.Sprintf("the key of lock %q is %q: write the prefix %q, unless that is meant", "order:42", prefix+"order:42", prefix+":"),
-	})
+	return fmt.Sprintf("the key of lock %q is %q: write the prefix %q, or WithNameMapper if that is meant", "order:42", prefix+"order:42", prefix+":")
 }
 
 // advice returns the change to make for an error whose message does not contain it. The message may contain a key, so
@@ -290,7 +294,7 @@ type probe struct {
 }
 
 func (p *probe) run(ctx context.Context) {
-	p.name = "interlock_preflight:" + p.Name + ":" + identity.NewID()[:8]
+	p.name = "interlock_preflight:" + p.Name + ":" + string(identity.NewID()[:8])
 	p.waitTime = 8 * p.client.cfg.backendTimeout
 	p.contended, p.renewed = make(chan struct{}, 1), make(chan error, 1)
 	p.one, p.other = p.newClient(), p.newClient()
@@ -340,9 +344,15 @@ func (p *probe) newClient() *Client {
 	cfg.observers.add(&Observer{
 		Contention: func(context.Context, Contention) { trySend(p.contended, struct{}{}) },
 		Renewal:    func(_ context.Context, r Renewal) { trySend(p.renewed, r.Err) },
-		Backend:    func(context.Context, BackendChange) {}, // failures are in the report, not in the log
+		// Failures are in the report, not in the log.
+		AcquireEnd: func(context.Context, AcquireResult) {},
+		HoldEnd:    func(context.Context, HoldResult) {},
+		Loss:       func(context.Context, Loss) {},
+		Leak:       func(context.Context, HoldInfo) {},
+		Backend:    func(context.Context, BackendChange) {},
 	})
 	c := newClient(cfg)
+	c.unobserved.polling.Do(func() {}) // the report shows it
 	c.borrowed = true
 	c.startOn(p.client.store)
 	return c

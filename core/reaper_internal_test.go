@@ -10,29 +10,30 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/identity"
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // newOrphans returns a client whose reaper has several fields to clear up on each of several keys. The rule counts the
-// scripts with which the reaper asks about the fields.
-func newOrphans(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy.Rule) {
+// scripts with which the reaper asks about the fields. The fields of the keys k0, k1, … take turns.
+func newOrphans(t *testing.T, keys, each int) (rdb *redis.Client, asked *faultproxy.Rule, fields []string) {
 	t.Helper()
-	rdb := redistest.New(t).Client()
+	rdb = redistest.New(t).Client()
 	proxy, through := faultproxy.Around(t, rdb)
 	c, err := New(through)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close(t.Context()) })
-	asked := proxy.Watch(faultproxy.Command("evalsha", "eval"))
+	asked = proxy.Watch(faultproxy.Command("evalsha", "eval"))
 	for range each {
 		for k := range keys {
-			c.reaper.Abandon(c.kinds.Reentrant, []string{fmt.Sprint("k", k)}, c.id.NextField(c.kinds.Reentrant), nil, time.Second)
+			field := c.id.NextField(c.kinds.Reentrant)
+			c.reaper.Abandon(c.kinds.Reentrant, []string{fmt.Sprint("k", k)}, field, nil, time.Second)
+			fields = append(fields, field)
 		}
 	}
-	return c, rdb, asked
+	return rdb, asked, fields
 }
 
 // However many fields an outage has left, the client asks few questions.
@@ -42,7 +43,7 @@ func TestReaper_AsksFewQuestions(t *testing.T) {
 		t.Run(fmt.Sprint(tt.keys, "x", tt.each), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				_, _, asked := newOrphans(t, tt.keys, tt.each)
+				_, asked, _ := newOrphans(t, tt.keys, tt.each)
 				for range 2 {
 					before := asked.Hits()
 					time.Sleep(time.Second) // of the bubble
@@ -59,7 +60,7 @@ func TestReaper_AsksFewQuestions(t *testing.T) {
 func TestReaper_Ends(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, _, asked := newOrphans(t, 10, 50)
+		_, asked, _ := newOrphans(t, 10, 50)
 		time.Sleep(reaper.SettleTime + 5*time.Second) // of the bubble
 		synctest.Wait()
 		before := asked.Hits()
@@ -74,11 +75,11 @@ func TestReaper_Ends(t *testing.T) {
 func TestReaper_FindsWhatLandsLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, rdb, _ := newOrphans(t, 3, 1000)
+		rdb, _, fields := newOrphans(t, 3, 1000)
 		time.Sleep(5 * time.Second) // of the bubble
 		for i, key := range []string{"k0", "k1", "k2"} {
-			ctx, field := context.Background(), fmt.Sprintf("%s:%d", c.ID(), identity.FirstField+1+1497*i+i)
-			rdb.HSet(ctx, key, field, 1)
+			ctx := context.Background()
+			rdb.HSet(ctx, key, fields[1497*i+i], 1)
 			rdb.Expire(ctx, key, time.Hour)
 		}
 		time.Sleep(1200 * time.Millisecond) // of the bubble; the client asks about a key every second

@@ -251,3 +251,45 @@ func TestRelease_TTLForbidden(t *testing.T) {
 	locktest.WantErr(t, (<-next).Err, core.ErrUnavailable)
 	b.WantGone("k")
 }
+
+// If the holder loses the right to remove a field, no script stops halfway: the lock is freed instead of handed off, and
+// after Leave it stays for its time with one holder.
+func TestRelease_RemovalForbidden(t *testing.T) {
+	t.Parallel()
+	for _, kind := range locktest.KindsWithHolders() {
+		if kind.Nodes > 1 {
+			continue
+		}
+		locktest.Parallel(t, kind.Name, func(t *testing.T) {
+			b := locktest.Real(t)
+			locks, allow := newRestricted(b)
+			core.LetRunsLast(locks)
+			lockOf := func(name string) core.Lock { return kind.Lock([]*core.Client{locks}, name) }
+			terms := core.LeaseTime(time.Minute)
+			_, hold := locktest.MustAcquire(t, t.Context(), lockOf("k"), terms)
+			_, left := locktest.MustAcquire(t, t.Context(), lockOf("left"), terms)
+			next := locktest.GoAcquire(t.Context(), kind.Rival([]*core.Client{locks}, "k"), terms)
+			locktest.AwaitWaiters(t, locks, 1)
+			fields := b.HLen(t.Context(), "left").Val()
+			allow("-hdel")
+			if kind.HasPermits {
+				allow("-zrem")
+			}
+			leaves := left.Leave(t.Context(), time.Hour)
+			locktest.WantSame(t, "fields after Leave", b.HLen(t.Context(), "left").Val(), fields)
+			_, _, err := kind.Rival([]*core.Client{b.Locks()}, "left").Acquire(t.Context(), core.WaitTime(0))
+			locktest.WantErr(t, err, core.ErrNotAcquired)
+			released := hold.Release(t.Context())
+			allow("+hdel", "+zrem")
+			if kind.Name == "group" || kind.Name == "permit" { // they cannot be freed without the command
+				locktest.WantErr(t, released, core.ErrUnavailable)
+				return
+			}
+			locktest.WantOK(t, leaves)
+			locktest.WantOK(t, released)
+			got := locktest.Got(t, next)
+			locktest.WantOK(t, got.Err)
+			locktest.MustRelease(t, got.Hold)
+		})
+	}
+}

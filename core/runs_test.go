@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -301,6 +302,44 @@ func TestRun_OperationOfAnEarlierHolder(t *testing.T) {
 	}
 }
 
+// The answer to a renewal for an earlier holder comes when the next holder has the lock. It does not move the deadline of
+// that holder, and observers are not notified. A renewed lock is then renewed for its present holder.
+func TestRun_RenewalForAnEarlierHolder(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]core.AcquireOption{"fixed": {core.LeaseTime(50 * time.Millisecond)}, "renewed": nil} {
+		locktest.ParallelBubble(t, name, func(t *testing.T, b *locktest.Redis) {
+			var renewals atomic.Int32
+			locks, proxy := b.BehindAProxy(core.WithWatchdog(100*time.Millisecond), core.WithObserver(&core.Observer{
+				Renewal: func(context.Context, core.Renewal) { renewals.Add(1) },
+			}))
+			core.LetRunsLast(locks)
+			_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+			next := locktest.GoAcquire(t.Context(), locks.Lock("k"), opts...)
+			late := proxy.HoldReply(locktest.Script(t, "renew"))
+			<-late.Hit()
+			locktest.MustRelease(t, hold)
+			o := locktest.Got(t, next)
+			if o.Hold.Field() != hold.Field() {
+				t.Error("nothing is tested: the lock was not passed on")
+			}
+			left := o.Hold.Remaining()
+			late.Release()
+			locktest.Pass(time.Millisecond)
+			locktest.WantSame(t, "left", o.Hold.Remaining(), left-time.Millisecond)
+			locktest.WantSame(t, "renewals", renewals.Load(), 0)
+			locktest.Pass(time.Second)
+			if opts == nil {
+				locktest.WantAlive(t, o.Ctx)
+				locktest.MustRelease(t, o.Hold)
+			} else {
+				locktest.WantEnded(t, o.Ctx, core.ErrLost)
+			}
+			locktest.Pass(time.Second)
+			b.WantGone("k")
+		})
+	}
+}
+
 // After a forced release, the message or the next renewal ends the hold that has the lock at that time.
 func TestRun_ForcedAway(t *testing.T) {
 	t.Parallel()
@@ -388,6 +427,38 @@ func TestRun_IsRenewed(t *testing.T) {
 		locktest.MustRelease(t, hold)
 		b.WantGone("k")
 		locktest.WantSame(t, "holds", locks.Stats().Holds, 0)
+	})
+}
+
+// While Redis is silent, a run goes on until its end, because the lock is held in Redis. Then the callers that are left get
+// ErrUnavailable.
+func TestRun_WhileRedisIsSilent(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		locks, proxy := b.BehindAProxy()
+		_, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("k"))
+		var waiting []<-chan locktest.Outcome
+		for range 3 {
+			waiting = append(waiting, locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute)))
+			synctest.Wait()
+		}
+		locktest.Pass(time.Millisecond) // the client listens
+		silent := proxy.HoldRequest(faultproxy.Command("evalsha", "eval", "ping"))
+		start := time.Now()
+		locktest.MustRelease(t, hold)
+		o := locktest.Got(t, waiting[0])
+		locktest.WantSoon(t, "passed on after %s", start, 0)
+		b.WantCount(o.Hold, "1")
+		locktest.Pass(500 * time.Millisecond)
+		done := locktest.GoRelease(o.Hold)
+		locktest.WantErr(t, <-done, core.ErrUnavailable)
+		for _, next := range waiting[1:] {
+			locktest.WantErr(t, (<-next).Err, core.ErrUnavailable)
+		}
+		locktest.WantSoon(t, "Redis was silent, and the last caller had its error after %s", start, 4*time.Second)
+		silent.Release()
+		locktest.Pass(2 * time.Second)
+		b.WantGone("k")
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 // Semaphore is a semaphore whose permits have leases: it has at most as many holders as permits. It is a [Lock]:
 // each acquisition takes one permit, and has a separate [Hold], which is renewed, lost and released like the
 // hold of any lock. A semaphore has no re-entry: a caller that acquires twice has two permits. A Semaphore comes from a
-// [Client]: the zero value cannot be used.
+// [Client]: with the zero value, every call is [ErrInvalid].
 type Semaphore struct{ Lock }
 
 // Semaphore returns a semaphore whose permits have leases. It shares its layout in Redis with Redisson's
@@ -146,7 +146,7 @@ func (s Semaphore) Acquired(ctx context.Context) (int, error) {
 }
 
 // PlainSemaphore is a number of permits without holders: any caller may give permits back, whether it took some
-// or not. It comes from a [Client]: the zero value cannot be used.
+// or not. It comes from a [Client]: with the zero value, every call is [ErrInvalid].
 type PlainSemaphore struct{ count }
 
 // PlainSemaphore returns a semaphore without holders and leases. It shares its layout in Redis with Redisson's
@@ -282,8 +282,8 @@ func checkCount(what string, n, least int) error {
 	return nil
 }
 
-// CountDownLatch is a count that opens for all waiters when it reaches zero. It comes from a [Client]: the
-// zero value cannot be used.
+// CountDownLatch is a count that opens for all waiters when it reaches zero. It comes from a [Client]: with the
+// zero value, every call is [ErrInvalid].
 type CountDownLatch struct{ count }
 
 // CountDownLatch returns a latch. It shares its layout in Redis with Redisson's RCountDownLatch. A latch without a

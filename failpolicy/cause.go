@@ -31,7 +31,7 @@ const (
 	// After the loss, a nested call of the handler that asks for any lock has this cause, too. The
 	// handler of the nested call does not run, whatever the strategies of its rule are.
 	Lost Cause = "lost"
-	// Canceled: the caller went away.
+	// Canceled: the caller went away, or the server canceled the request.
 	Canceled Cause = "canceled"
 	// Deadline: the caller's deadline has passed.
 	Deadline Cause = "deadline"
@@ -45,7 +45,7 @@ var causes = []answer{ //nolint:gochecknoglobals // a table that is only read
 	{Key, Status{400, codeInvalidArgument}, "LOCK_KEY_INVALID", "The request does not identify the resource to lock"},
 	{Overload, Status{429, codeResourceExhausted}, "LOCK_OVERLOADED", "Too many requests wait for the same resource"},
 	{Lost, Status{500, codeInternal}, "LOCK_LOST", "The lock was lost while the request ran; its outcome is unknown"},
-	{Canceled, Status{0, codeCancelled}, "LOCK_CALLER_GONE", "The caller went away"},
+	{Canceled, Status{0, codeCancelled}, "LOCK_CALLER_GONE", "The request was canceled before it had its lock"},
 	{Deadline, Status{504, codeDeadlineExceeded}, "LOCK_DEADLINE_EXCEEDED", "The caller's deadline passed before the lock was free"},
 }
 
@@ -80,8 +80,8 @@ func (c Cause) AsksStrategy() bool {
 	return slices.Contains([]Cause{Busy, Debounced, Backend, Key, Overload}, c)
 }
 
-// Status returns the default status of the cause. For [Canceled], HTTP is 0, because nothing is
-// written to a caller that went away.
+// Status returns the default status of the cause. For [Canceled], HTTP is 0, because a caller that went away sees no
+// status. In case it still reads, the HTTP adapters answer 503.
 func (c Cause) Status() Status { return c.answer().status }
 
 // Reason returns the reason of the gRPC ErrorInfo detail, such as LOCK_BUSY. It is stable: clients may

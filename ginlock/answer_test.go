@@ -157,11 +157,10 @@ func TestAnswer_ErrorWriter(t *testing.T) {
 func TestAnswer_ClientLeft(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
-		var logged int
+		var logged, errs int
 		s.engine.Use(func(c *gin.Context) {
 			c.Next()
-			logged = c.Writer.Status()
-			want(t, "written", c.Writer.Written(), false)
+			logged, errs = c.Writer.Status(), len(c.Errors)
 		})
 		s.engine.POST(payPath, s.guard.Handler(pay), func(*gin.Context) { t.Error("the handler ran") })
 		s.redis.Take(payKey, time.Hour)
@@ -169,8 +168,10 @@ func TestAnswer_ClientLeft(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
 		w := s.do(t, request{ctx: ctx})
-		want(t, "body", w.Body.Len(), 0)
-		want(t, "Retry-After", w.Header().Get("Retry-After"), "")
+		want(t, "status", w.Code, http.StatusServiceUnavailable)
+		wantBody(t, w.Body.String(), "problem")
+		want(t, "Retry-After", w.Header().Get("Retry-After"), "1")
+		want(t, "errors", errs, 0)
 		want(t, "status in the log", logged, 499)
 		want(t, "gave up", time.Since(start).Round(100*time.Millisecond), time.Second)
 	})
@@ -201,6 +202,33 @@ func TestAnswer_DeadlineExceeded(t *testing.T) {
 		want(t, "status", w.Code, http.StatusGatewayTimeout)
 		want(t, "type", problemOf(t, w).Type, failpolicy.Deadline.Type())
 	})
+}
+
+// A middleware before the guard finds the error of the handler in c.Errors when the lock is free, and no debounce window has
+// begun. The guard writes nothing.
+func TestAnswer_ErrorOfTheHandler(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]any{"without a buffer": nil, "with a buffer": {ginlock.WithBuffer(1 << 10)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				rule, errNoOrder := pay, errors.New("no such order")
+				rule.Debounce, rule.WaitTime = time.Hour, 0
+				s.engine.Use(func(c *gin.Context) {
+					c.Next()
+					want(t, "written", c.Writer.Written(), false)
+					want(t, "errors", len(c.Errors), 1)
+					wantErr(t, "error", c.Errors.Last(), errNoOrder)
+					want(t, "holds", s.locks.Stats().Holds, 0)
+					c.Status(http.StatusNotFound)
+				})
+				s.engine.POST(payPath, s.guard.Handler(rule), func(c *gin.Context) { _ = c.Error(errNoOrder) })
+				for range 2 {
+					want(t, "status", s.do(t, request{}).Code, http.StatusNotFound)
+				}
+			}, opts...)
+		})
+	}
 }
 
 func TestAnswer_ErrorsForTheLogger(t *testing.T) {
@@ -466,8 +494,8 @@ func TestAnswer_HalfClosedClient(t *testing.T) {
 			want(t, "error", err, nil)
 			want(t, "status in the log", <-logged, 499)
 			head, body, _ := strings.Cut(string(answer), "\r\n\r\n")
-			want(t, "body", body, "")
-			if !strings.HasPrefix(head, "HTTP/1.1 503 ") {
+			wantBody(t, body, "problem")
+			if !strings.HasPrefix(head, "HTTP/1.1 503 ") || !strings.Contains(head, "Retry-After: 1\r\n") {
 				t.Errorf("the client read %q", answer)
 			}
 		})
@@ -488,6 +516,27 @@ func TestAnswer_RequestCancelledByTheServer(t *testing.T) {
 		status, body, err := s.post(t)
 		want(t, "error", err, nil)
 		want(t, "status", status, http.StatusServiceUnavailable)
-		want(t, "body", body, "")
+		wantBody(t, body, "problem")
+	})
+}
+
+// A read deadline that a layer around the guard sets also cancels a request without a body, because net/http reads on to
+// notice a client that leaves. The client has not left.
+func TestAnswer_OuterReadDeadline(t *testing.T) {
+	t.Parallel()
+	serveShop(t, nil, func(t *testing.T, s *servedShop) {
+		s.engine.Use(func(c *gin.Context) {
+			must(t, http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(time.Second)))
+		})
+		s.engine.POST(payPath, s.guard.Handler(pay), func(*gin.Context) { t.Error("the handler ran") })
+		s.redis.Take(payKey, time.Hour)
+		res, err := s.client.Post("http://shop"+payURL, "", nil)
+		must(t, err)
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		want(t, "error", err, nil)
+		want(t, "status", res.StatusCode, http.StatusServiceUnavailable)
+		want(t, "Retry-After", res.Header.Get("Retry-After"), "1")
+		wantBody(t, string(body), "problem")
 	})
 }

@@ -100,7 +100,7 @@ func TestCheck_HandlerOnNoRoute(t *testing.T) {
 			t.Parallel()
 			rec := &record{}
 			guard, r := newGuard(t, core.WithObserver(rec.observer())), gin.New()
-			tt.register(r, guard.Handler(ruleset.Rule{Key: "any:#{method}"}))
+			tt.register(r, guard.Handler(ruleset.Rule{Key: "any:#{header.X_Id}"}))
 			err := guard.Check(r)
 			if (err != nil) != tt.error || len(rec.warnings) != tt.warnings {
 				t.Fatalf("got %v and the warnings %v", err, rec.warnings)

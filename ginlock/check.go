@@ -40,12 +40,15 @@ import (
 //   - Rules of Handler and Lock that do not fit a route on whose chain they are. If Check cannot read the chains,
 //     because this version of gin stores them differently, it reports only rules that fit no route at all.
 //   - Two rules of the same name on one route.
+//   - A route for which another guard of the same client has the same set.
 //   - Rules that take one key as locks of different kinds: see [ruleset.MixedKinds].
 //   - [WithBody] and [WithBuffer] for routes that do not exist.
 //   - An engine that passes on path values undecoded, which would give one resource several keys.
 //   - Rules that use client_ip in an engine that lets every client choose it, which is gin's default: a warning to
 //     observers.
-//   - Keys without a part of the request, so that all requests of a route share one lock: a warning to observers.
+//   - Keys without a part of the request besides its method and route, so that all requests of a route share one lock: a
+//     warning to observers.
+//   - Routes that run unlocked because of disabled, dry_run or a strategy proceed: a warning to observers.
 //
 // Check does not see a Middleware, a Handler or a Lock that another handler calls: give the handler itself to Use. Check
 // includes each [Lock] of the same client on a chain of the engines, because a request may take its lock, too.

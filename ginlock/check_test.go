@@ -2,6 +2,7 @@ package ginlock_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -258,7 +259,7 @@ func TestCheck_Uncovered(t *testing.T) {
 		"HEAD":                 {"uncovered: error\n" + open, "HEAD /x", ruleset.SeverityIgnore},
 		"OPTIONS":              {"uncovered: error\n" + open, "OPTIONS /x", ruleset.SeverityIgnore},
 		"TRACE":                {"uncovered: error\n" + open, "TRACE /x", ruleset.SeverityIgnore},
-		"a rule":               {"uncovered: error\nrules: [{http: POST /x, key: \"#{route}\"}]\n", "POST /x", ruleset.SeverityIgnore},
+		"a rule":               {"uncovered: error\nrules: [{http: POST /x, key: \"#{body.id}\"}]\n", "POST /x", ruleset.SeverityIgnore},
 		"a wildcard":           {"uncovered: error\nrules: [{http: \"* /x/*\", key: \"#{route}\"}]\n", "POST /x/y", ruleset.SeverityIgnore},
 		"none":                 {"uncovered: error\nrules: [{http: POST /x, none: true}]\n", "POST /x", ruleset.SeverityIgnore},
 		"none for another":     {"unmatched: ignore\nuncovered: error\nrules: [{http: PUT /x, none: true}]\n", "POST /x", ruleset.SeverityError},
@@ -275,7 +276,9 @@ func TestCheck_Uncovered(t *testing.T) {
 			method, path, _ := strings.Cut(tt.route, " ")
 			r.Handle(method, path, guard.Middleware(yaml(t, tt.file)), ok)
 			r.GET("/everything", ok)
-			wantSeverity(t, tt.severity, guard.Check(r), rec, "locks.yaml: rule of http "+tt.route+": missing", "none: true")
+			err := guard.Check(r)
+			rec.warnings = slices.DeleteFunc(rec.warnings, func(p *ruleset.Problem) bool { return p.Field == "disabled" })
+			wantSeverity(t, tt.severity, err, rec, "locks.yaml: rule of http "+tt.route+": missing", "none: true")
 		})
 	}
 }
@@ -460,4 +463,44 @@ func TestCheck_MixedKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantText(t, guard.Check(engine), "rule of http POST /orders/:id/ship: Kind: a reentrant lock", fenced, "write Kind: ruleset.Fenced")
+}
+
+// A second guard with the same set answers every request with 500, so Check says it.
+func TestCheck_TwoGuards(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	defer s.close(t)
+	rules := yaml(t, payRules(""))
+	second, err := ginlock.New(s.locks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.engine.Use(s.guard.Middleware(rules), second.Middleware(rules))
+	s.engine.POST(payPath, ok)
+	want(t, "error of the first", s.guard.Check(s.engine), nil)
+	wantText(t, second.Check(s.engine), "locks.yaml:2", "POST "+payPath, "two guards", "use one guard")
+	want(t, "status", s.do(t, request{}).Code, http.StatusInternalServerError)
+}
+
+// Rules of gRPC in a file that only this guard has lock nothing. The first request shows that, also without Check and
+// without a rule for its route.
+func TestCheck_RulesWithoutGuard(t *testing.T) {
+	t.Parallel()
+	for _, checked := range []bool{true, false} {
+		rec := &record{}
+		s := newShop(t, core.WithObserver(rec.observer()))
+		defer s.close(t)
+		s.engine.POST("/free", s.guard.Middleware(yaml(t, "rules:\n  - {grpc: /shop.v1.Orders/Pay, key: pay}\n")), ok)
+		if checked {
+			s.check(t)
+		}
+		want(t, "warnings before", len(rec.warnings), 0)
+		for range 2 {
+			s.do(t, request{url: "/free"})
+		}
+		if len(rec.warnings) != 1 {
+			t.Fatalf("got the warnings %v", rec.warnings)
+		}
+		wantText(t, rec.warnings[0], "locks.yaml:2", "/shop.v1.Orders/Pay", "grpclock.WithSet")
+	}
 }

@@ -47,6 +47,23 @@
 // the trusted proxies of the engine. By default gin trusts all addresses, so any client can choose its address with a
 // header. Call engine.SetTrustedProxies before you lock by client_ip; Check warns if you did not.
 //
+// # The key and the handler read the same value
+//
+// The client fills the query, the form, the cookies and the body at the same time, so a lock protects an order only if the
+// handler reads its number from the place that the key names:
+//
+//	path.id       c.Param, c.ShouldBindUri
+//	query.id      c.Query, c.ShouldBindQuery, and under GET c.ShouldBind
+//	form.id       c.PostForm, c.ShouldBindWith with binding.FormPost or binding.FormMultipart, and c.ShouldBind
+//	cookie.id     c.Cookie
+//	body.id       c.ShouldBindJSON, c.ShouldBindBodyWithJSON
+//
+// c.ShouldBind and c.Bind choose the place by the method and the Content-Type, which the client chooses. Beside a key over
+// the query or the body, they may read another order than the key names. Where a handler merges places, check the lock for
+// the value that it uses. MustHold panics if the request holds another lock:
+//
+//	core.MustHold(c.Request.Context(), "order:pay:"+order)
+//
 // # Rule files
 //
 //	rules, err := ruleset.Watch("locks.yaml")
@@ -72,7 +89,8 @@
 // # Place in the chain
 //
 // Put the guard after recovery, tracing, logging, compression and authentication, and before anything that opens a
-// transaction, so that the lock outlives the transaction. If a rule reads a registered variable that authentication
+// transaction. The lock then outlives the transaction, and requests that wait hold no connection of a pool that the holder
+// may need. If a rule reads a registered variable that authentication
 // has not set yet, the guard answers 500, whatever the strategies of the rule.
 //
 // gin puts a middleware on the chains of the routes that are registered after Use, below its group. Other routes
@@ -125,20 +143,24 @@
 // [Hold] returns the hold, to release it early, to hand it over, or for its fencing token.
 //
 // The guard attempts to take the lock before it reads a body that the key does not use. If another caller holds the
-// lock and the request came over HTTP/1, the guard reads the body, up to [WithMaxBody], before it waits. Only after
-// that can net/http notice that the client has left. A handler that answers while its client still sends therefore
-// needs HTTP/2, or a rule that does not wait. The handler and gin's binders still get the whole body. The handler
-// reads the rest of the body under the lock, so a slow client prolongs the hold. Limit that time with
-// http.Server.ReadTimeout.
+// lock, the guard reads the body, up to [WithMaxBody], while the request waits. The handler and gin's binders still get the
+// whole body. The handler reads the rest of the body under the lock, so a slow client prolongs the hold. Limit that time
+// with http.Server.ReadTimeout. The two protocols differ:
+//
+//   - Over HTTP/1, net/http notices only after the body was read that the client has left. So the guard reads the body before it
+//     waits. A handler that answers while its client still sends needs HTTP/2, or a rule that does not wait.
+//   - Over HTTP/2, unread bodies occupy the window of the connection, and the holder of the lock may need that window for its
+//     own body. So the guard reads during the wait, and a request with a larger body does not wait: it gets the answer
+//     for a taken lock. If large uploads shall wait, set [WithMaxBody].
 //
 // All requests that wait under one guard hold at most 64 MiB of bodies; the handlers that [Lock] returns for a client count
-// as one guard. Beyond that, a request whose key uses the body is answered as an overload. Any other request waits with
-// its body unread, and the guard notices only at the end of the wait that its client has left.
+// as one guard. Beyond that, a request over HTTP/2, or one whose key uses the body, is answered as an overload. Any other
+// request waits with its body unread, and the guard notices only at the end of the wait that its client has left.
 //
 // Before it reads the body, the guard decides everything that does not depend on the content of the body. It checks
 // conditions and parts of keys that do not use the body, the Content-Type and Content-Length of the body, the number
 // of waiters, and whether Redis is known to be down. An answer for one of these reasons does not wait for the body. If
-// the rest has not arrived within 50 ms, the connection of an HTTP/1 client is closed with the answer.
+// the rest has not arrived within 50 ms, the connection of an HTTP/1 client is closed after the answer, without a TCP reset.
 //
 // If a middleware replaces the body of a request, the guard uses the new body, whatever the Content-Length. If the
 // middleware does so after ShouldBindBodyWith, there are two bodies, and a handler may read either. A request whose
@@ -164,9 +186,11 @@
 // seconds; see [WithErrorWriter]. skip answers 204, and null_response 200 with null or the rule's response. The
 // header [failpolicy.StatusHeader] distinguishes both from an answer of the handler. An answer of a handler that runs
 // unlocked under strategy proceed has that header, too. If the client has left, c.Writer.Status, and so the access log,
-// shows 499. That status is never sent. The guard sends 503 without a body, because some clients still read: clients
-// that closed only their side of the connection, and clients whose request the server itself canceled. No answer
-// contains a key, an owner or a message of Redis.
+// shows 499. That status is never sent. The guard sends 503 with Retry-After, because some clients still read: clients
+// that closed only their side of the connection, and clients whose request the server itself canceled. net/http does
+// that when a read deadline passes that a middleware has set with [http.ResponseController.SetReadDeadline], even if the
+// request has no body. Set it for requests with a body only, or after the guard. No answer contains a key, an owner or a
+// message of Redis.
 //
 // An answer of the guard has Cache-Control: no-store. The guard removes the headers of outer middlewares that
 // describe the answer of the handler, such as ETag, Expires and all Content- headers. CORS, Vary, security

@@ -16,11 +16,11 @@ import (
 // lock. Release of a nil Hold returns [core.ErrNotHeld].
 //
 // With [ruleset.Fenced], or with Token in a rule, the Token of the lock is larger than the token of every earlier
-// holder. A store that keeps it can refuse the write of a holder that was paused beyond its lease:
+// holder. A store that keeps it can refuse the write of a holder that was paused beyond its lease. Package
+// [github.com/interlock-go/interlock/core/fence] does that for SQL and for Redis:
 //
-//	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, ginlock.Hold(c).Token(), id)
-//
-// If that changes no row, a later holder has already written.
+//	orders := fence.Table{Name: "orders", Key: "id", Token: "token", Placeholder: "$"}
+//	err := orders.Do(ctx, db, id, ginlock.Hold(c).Token(), func(tx *sql.Tx) error { … })
 //
 // The handler may release the lock early, which cancels its context (see [Caller]), or hand it over to work that
 // outlives the request. The guard then leaves the lock alone.

@@ -134,6 +134,10 @@ func (c *streamCall) Handle(ctx context.Context, messages methodcall.Messages) e
 	return c.Fallback(ctx, c.handler, messages)
 }
 
+// SharesWindow returns false, because grpc-go gives the window of a connection back as messages arrive, and limits the
+// window of each stream.
+func (c *streamCall) SharesWindow() bool { return false }
+
 func (c *streamCall) Fallback(ctx context.Context, handler any, messages methodcall.Messages) error {
 	run := handler.(grpc.StreamHandler) //nolint:errcheck,forcetypeassert // a handler of gRPC, or of WithStreamFallback
 	return run(c.srv, &serverStream{ServerStream: c.stream, ctx: ctx, messages: messages})

@@ -41,7 +41,9 @@
 //	protoc -I . -I third_party --go_out=. --go_opt=module=example.com/shop \
 //		--go-grpc_out=. --go-grpc_opt=module=example.com/shop shop.proto
 //
-// With buf, make third_party a separate module in buf.yaml, and generate code for your files only:
+// Run go mod tidy after that, because it fails while your files import code that is not generated yet. With buf, which Go can
+// build and run (go run github.com/bufbuild/buf/cmd/buf@latest generate), make third_party a separate module in buf.yaml,
+// and generate code for your files only:
 //
 //	# buf.yaml
 //	version: v2

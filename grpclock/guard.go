@@ -133,7 +133,10 @@ type Server interface {
 //
 //   - mistakes in the options of .proto files;
 //   - mistakes in the key, condition, response or fallback for a method;
-//   - rules that take one key as locks of different kinds, see [ruleset.MixedKinds].
+//   - rules that take one key as locks of different kinds, see [ruleset.MixedKinds];
+//   - no rules at all: no options of .proto files, no WithSet, no WithRules, and no [Lock] of the client.
+//
+// Check warns observers of a [Lock] whose method none of the servers has.
 //
 // Call Check once, with all servers that use the guard, after the registrations and before Serve. It
 // does not check rules for other transports.
@@ -172,11 +175,10 @@ func (g *Guard) Check(servers ...Server) error {
 //
 // With [ruleset.Fenced], or with Token in a rule, the Token of the lock is larger than the token of
 // every earlier holder. A store that keeps it can refuse the write of a holder that was paused beyond
-// its lease:
+// its lease. Package [github.com/interlock-go/interlock/core/fence] does that for SQL and for Redis:
 //
-//	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, grpclock.Hold(ctx).Token(), id)
-//
-// If that changes no row, a later holder has already written.
+//	orders := fence.Table{Name: "orders", Key: "id", Token: "token", Placeholder: "$"}
+//	err := orders.Do(ctx, db, id, grpclock.Hold(ctx).Token(), func(tx *sql.Tx) error { … })
 //
 // The handler may release the lock early, which cancels its context (see [Caller]). It may refresh the
 // lock, or hand it over to work that outlives the call. The guard does not release a lock that was

@@ -25,21 +25,23 @@ import (
 //
 // Lock panics if the rule is wrong for the method, if no descriptor of the method is known, if the method is a stream, if
 // its .proto file declares a rule, or if the method already has a Lock with another rule. A [Guard] of the same client
-// checks its rules together with the rules of Lock. [aspect.Of] returns the kill switch.
+// checks its rules together with the rules of Lock. Observers get a warning if the program drops the interceptor without
+// using it. [aspect.Of] returns the kill switch.
 func Lock(locks *core.Client, method, key string, further ...ruleset.Rule) grpc.UnaryServerInterceptor {
-	methods, entry, err := methodrules.Lock("grpclock", locks, method, key, further)
+	locked, err := methodrules.Lock("grpclock", locks, method, key, further)
 	if err != nil {
 		panic(fmt.Sprintf("grpclock: Lock(%q): %s", method, strings.TrimPrefix(err.Error(), "ruleset: ")))
 	}
 	var mismatches nameMismatches
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		e := entry
+		locked.Use()
+		e := locked.Entry
 		if info.FullMethod != method {
 			if matched, differs := matchedMethod(ctx, info.FullMethod); !differs || matched != method {
 				return handler(ctx, req)
 			}
 			e = mismatches.entry(method, info.FullMethod)
 		}
-		return methodcall.Unary(ctx, methods, e, &unaryCall{call: call{ctx: ctx, method: info.FullMethod}, req: req, handler: handler})
+		return methodcall.Unary(ctx, locked.Methods, e, &unaryCall{call: call{ctx: ctx, method: info.FullMethod}, req: req, handler: handler})
 	}
 }

@@ -3,6 +3,7 @@ package grpclock_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -287,4 +288,50 @@ func panicOf(do func()) (text string) {
 	}()
 	do()
 	return ""
+}
+
+// A Lock that is in no server warns when its interceptor is garbage.
+func TestLock_Dropped(t *testing.T) {
+	t.Parallel()
+	seen := &warnings{}
+	b := prepareLocks(t, &shop{}, payLocks(), core.WithObserver(seen.observer()))
+	grpclock.Lock(b.locks, path("Free"), "free:#{req.order_id}")
+	b.serve()
+	b.call(t.Context(), "Pay", "1").check(t, "paid 1")
+	timeout := time.Now().Add(5 * time.Minute) // for a test that fails
+	for seen.text() == "" && time.Now().Before(timeout) {
+		runtime.GC()
+	}
+	if got, want := seen.text(), "rule of grpc "+path("Free")+": Lock: the program has dropped the interceptor, so it locks nothing: give it to the server"; got != want {
+		t.Errorf("got the warnings %q, want %q", got, want)
+	}
+}
+
+// A Lock of a method that no server has warns at Check.
+func TestLock_InNoServer(t *testing.T) {
+	t.Parallel()
+	seen := &warnings{}
+	b := prepareLocks(t, &shop{}, payLocks(), core.WithObserver(seen.observer()))
+	if err := b.guard.Check(b.server); err != nil || seen.text() != "" {
+		t.Errorf("got %v and the warnings %q", err, seen.text())
+	}
+	if err := b.guard.Check(grpc.NewServer()); err != nil {
+		t.Error(err)
+	}
+	if want := "rule of grpc " + path("Pay") + ": Lock: matches no method: give Check the server that has the Lock, or remove the Lock"; seen.text() != want {
+		t.Errorf("got the warnings %q, want %q", seen.text(), want)
+	}
+}
+
+// A guard without any rules guards nothing.
+func TestCheck_NoRules(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, &shop{})
+	if err := b.guard.Check(b.server); err == nil || !strings.Contains(err.Error(), "the guard has no rules") || !strings.Contains(err.Error(), "WithSet") {
+		t.Errorf("got %v", err)
+	}
+	b = prepare(t, &shop{}, grpclock.WithSet(load(t, "rules: []\n")))
+	if err := b.guard.Check(b.server); err != nil {
+		t.Errorf("an empty set: %v", err)
+	}
 }

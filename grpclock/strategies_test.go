@@ -2,6 +2,7 @@ package grpclock_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -17,6 +18,25 @@ import (
 // answered contains the answers of the handlers to the calls of these tests.
 var answered = map[string][]string{
 	"Pay": {"paid 1"}, "Track": {"packed 1", "sent 1"}, "Import": {"imported 1,2"}, "Chat": {"re 1", "re 2"},
+}
+
+// An interceptor before the guard gets the error of the handler itself, when the lock is free and no debounce window has begun.
+func TestInterceptor_ErrorOfTheHandler(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Hour, 0 })))
+	errNoOrder := errors.New("no such order")
+	for range 2 {
+		_, err := b.guard.UnaryServerInterceptor()(t.Context(), order("7"), &grpc.UnaryServerInfo{FullMethod: path("Pay")},
+			func(context.Context, any) (any, error) {
+				if !b.held("order:7") {
+					t.Error("the handler runs without the lock")
+				}
+				return nil, errNoOrder
+			})
+		if err != errNoOrder || b.held("order:7") { //nolint:errorlint // the error itself
+			t.Errorf("got %v, and the lock is held: %t", err, b.held("order:7"))
+		}
+	}
 }
 
 func TestStrategies_Fallback(t *testing.T) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,3 +139,67 @@ func TestStream_PanicOfReceive(t *testing.T) {
 type panickingStream struct{ grpc.ServerStream }
 
 func (panickingStream) RecvMsg(any) error { panic("in another stream") }
+
+// Messages of streams that wait do not use up the window of the connection, which the stream that has the lock needs: grpc-go
+// gives it back as they arrive.
+func TestStream_WaitersLeaveTheWindow(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ streams, messages int }{
+		"one of 2 MiB": {1, 32}, "twenty of 64 KiB": {20, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			entered := make(chan struct{}, 1)
+			b := setup(t, &shop{importAll: func(stream shoppb.Orders_ImportServer) error {
+				for messages := 0; ; messages++ {
+					req, err := stream.Recv()
+					if errors.Is(err, io.EOF) {
+						return stream.SendAndClose(reply("imported"))
+					}
+					if err != nil {
+						return err
+					}
+					if messages == 0 && req.GetOrderId() == "holder" {
+						entered <- struct{}{}
+					}
+				}
+			}}, grpclock.WithRules(rule("Import", func(r *ruleset.Rule) { r.Key, r.WaitTime = "one", ruleset.WaitForever })))
+			send := func(s shoppb.Orders_ImportClient, ids ...string) {
+				for _, id := range ids {
+					if err := s.Send(order(id)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			finish := func(s shoppb.Orders_ImportClient) {
+				if got, err := s.CloseAndRecv(); err != nil || got.GetReceipt() != "imported" {
+					t.Errorf("got %v, %v", got, err)
+				}
+			}
+			begin := func() shoppb.Orders_ImportClient {
+				s, err := b.client.Import(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
+			}
+			holder, large := begin(), strings.Repeat("x", 64<<10)
+			send(holder, "holder")
+			<-entered
+			var all sync.WaitGroup
+			for range tt.streams {
+				waiter := begin()
+				all.Go(func() {
+					send(waiter, slices.Repeat([]string{large}, tt.messages)...)
+					finish(waiter)
+				})
+			}
+			until(t, func() bool { return b.locks.Stats().Waiters == tt.streams })
+			start := time.Now()
+			send(holder, slices.Repeat([]string{large}, 64)...)
+			finish(holder)
+			t.Logf("the holder needed %d ms for the rest of its messages", time.Since(start).Milliseconds())
+			all.Wait()
+		})
+	}
+}

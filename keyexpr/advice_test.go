@@ -28,11 +28,18 @@ func TestSuggestion_WhatToWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := schemaOf(t, keyexpr.Variable{Name: "path", Keyed: &keyexpr.Keyed{Noun: "path parameter", Known: []string{"orderId"}}})
+	method := keyexpr.Variable{Name: "method", Type: keyexpr.TypeFor[string]()}
+	textOnly := schemaOf(t, method)
+	registered := schemaOf(t, method, keyexpr.Variable{Name: "user", Registered: true})
+	request := schemaOf(t, method, keyexpr.Variable{Name: "body", Type: keyexpr.JSONType(nil)})
 	for _, tt := range []struct {
 		template            string
 		schema              *keyexpr.Schema
 		message, suggestion string
 	}{
+		{`o:%s`, request, `"%s" does not begin a part here: "%s" would be literal text`, `o:#{body.id}`},
+		{`o:%s`, textOnly, `"%s" does not begin a part here: "%s" would be literal text`, `o:#{…}`},
+		{`o:%s`, registered, `"%s" does not begin a part here: "%s" would be literal text`, `o:#{user}`},
 		{`o:%s`, argument, `"%s" does not begin a part here: "%s" would be literal text`, `o:#{in.IBAN}`},
 		{`o:#{}`, argument, "the part is empty", `#{in.IBAN}`},
 		{`o:#{in.Amount}`, argument, "in.Amount is a float; a key part is a string, a bool, an integer or an enum: compute its text in the program, as a field of in", ""},

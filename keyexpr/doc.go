@@ -28,8 +28,9 @@
 // schema of a function's argument.
 //
 // The notations of other languages, such as #orderId, ${path.id} and {{id}}, are errors that show
-// what to write instead. A stray } after a part, as in o:#{path.id}}, is such an error, too. Write
-// #{"}"} for a literal } there, and #{"#{"} for a literal #{.
+// what to write instead. So are a template without parts that names a variable with a field, such as
+// order:path.id, and a stray } after a part, as in o:#{path.id}}. Write #{"path.id"}, #{"}"} and
+// #{"#{"} for such literal text.
 //
 // # The language
 //
@@ -145,7 +146,10 @@
 // # HTTP requests
 //
 // It is an error if a request repeats a query, header, cookie or form value: query.id[0] picks
-// one, query.id[:] takes all of them.
+// one, query.id[:] takes all of them. Handlers disagree about names: fiber and echo also read ID
+// for id, go-zero and fiber id[] for id, and fiber a[b] for a.b. So it is also an error if a
+// query, cookie or form value is given by a name that differs from the name in the expression
+// only in case, brackets or dots, whether or not the name itself is given, too.
 //
 // Values are decoded once: %34%32, + for a blank and the quotes of a cookie do not lead to
 // another key. header.Host is in lower case, with its port. A handler's parser may read several
@@ -156,13 +160,29 @@
 // parsed the form: the values of a urlencoded body under POST, PUT and PATCH only, and the values
 // of a multipart body under any method. A urlencoded body of a GET or DELETE has no such values
 // and is not read. If a middleware parsed the form earlier, that form counts. form never contains
-// the query. Some handlers merge the two: http.Request.Form and FormValue, and gin's ShouldBind,
-// which under GET reads the query only. Such a handler may get a value that form does not contain.
-// Let it read PostForm if a condition or a ?? depends on form.
+// the query.
+//
+// Many handlers merge places. For each, some value of another place counts before the value in the
+// key, or instead of it if the key has a default:
+//
+//	http.Request.FormValue, gin's ShouldBind        a form before the query
+//	httpx.Parse of go-zero                          a form before the query; a JSON body before all if
+//	                                                the field has that tag too, or no tag
+//	c.FormValue of fiber                            the query before the form
+//	c.Bind().All of fiber                           the path, the body, the query, headers, cookies
+//	c.Bind of echo                                  a body before the query (GET, DELETE), and both
+//	                                                before the path
+//
+// It is an error if an expression uses form.id and the query has id, too. Such a handler therefore
+// reads the values in a key over form. The opposite is not checked, because a key over the query or
+// the path does not read the body: behind such a key, let the handler read the same place only, as
+// with r.URL.Query or gin's ShouldBindQuery. If it cannot, let it call core.MustHold with the name
+// of the lock for the value that it uses. MustHold panics if the request holds another lock.
 //
 // client_ip is as trustworthy as its source in the router. By default, Gin trusts every proxy: any
 // client can then choose its address, and thereby the lock, with a header. List the real proxies
-// with Engine.SetTrustedProxies.
+// with Engine.SetTrustedProxies. On a Unix socket client_ip and peer are missing, because all
+// clients of a socket have the same address.
 //
 // A body is read only if an expression uses it, up to 1 MiB (WithMaxBody). The adapter replaces
 // the request's Body so that the handler still reads all of it. A request has a body if the body

@@ -98,7 +98,8 @@ const (
 	ReasonEmpty
 	// ReasonWrongType: a value is not a string, a bool, an integer or an enum.
 	ReasonWrongType
-	// ReasonRepeated: a header, query or form value is given more than once.
+	// ReasonRepeated: a header, query, cookie or form value is given more than once, or its name in
+	// a spelling that only some handlers read.
 	ReasonRepeated
 	// ReasonTooMany: a list has more elements than allowed.
 	ReasonTooMany

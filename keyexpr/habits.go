@@ -47,6 +47,7 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 	{inConstant, `%[sdvq]`, `"%s" does not begin a part here`, "#{@}"},
 	{inConstant, `\{([\pL_][\pL\pN_.]*)\}`, `"{name}" does not begin a part here`, "#{@1}"},
 	{inConstant, `:([\pL_][\pL\pN_]*)`, `":name" does not begin a part here`, ":#{@1}"},
+	{inConstant, bareReference, "the name is not inside of #{}", "#{@1}"},
 
 	{inPart, spelName, "#${1} is not known here: names stand without #", "@1"},
 	{inPart, operand + `\.!\[([^\[\]]*)\]`, ".![…] is not known here: a projection is map(…)", "map($1, .$2)"},
@@ -99,6 +100,8 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 const (
 	// spelName matches a path of names that may end with the call of a getter.
 	spelName = `#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*(?:\(\))?)`
+	// bareReference matches a variable with a field.
+	bareReference = `([\pL_][\pL\pN_]*\.[\pL_][\pL\pN_.-]*)`
 	// argument matches a field of a function's argument.
 	argument = `(?:^|[^.\pL\pN_])in\.[\pL_]`
 	// operand matches an expression that a selector may follow.
@@ -156,6 +159,10 @@ func (h *habit) isMeant(schema *Schema, name string) bool {
 		return slices.ContainsFunc(schema.variables, func(v Variable) bool {
 			return v.Type.kind == kindKeyed && slices.Contains(v.Type.keyed.Known, name)
 		})
+	case h.written == bareReference:
+		variable, _, _ := strings.Cut(name, ".")
+		slot, declared := schema.slots[variable]
+		return declared && schema.variables[slot].Type.kind != kindString // a text has no fields
 	case h.written == argument:
 		return !slices.Contains(schema.Variables(), argumentName)
 	case h.place == inPart && h.written == spelName: // #index and #acc are pointers of expr

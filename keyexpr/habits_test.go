@@ -259,7 +259,7 @@ func TestSuggestion_IntendedLiterals(t *testing.T) {
 		`nightly-report`, `100%`, `a%zb`, `{order}`, `{order}:#{path.orderId}`, `order:unknown`, `:`, `a:b:c`, `#`, `a#`, `# a`, `a#1`, `$`, `$a`, `a$`, `{}`, `{ }`, `{a b}`, `a}b`,
 		`issue #1`, `50% off`, `a:#{path.shop}:#x`, `a:#{path.shop}:%s`, `a:#{path.shop}:{orderId}`, `a:#{path.shop}:orderId`, "größe", `🔒:#{path.shop}`, `\`, `"`, `'`, `a b`,
 		`a + b`, `a+b`, `'a' + 'b'`, `a+b:#{path.shop}`, `a + b:#{path.shop}`, `it's:#{path.shop}`, `'a:'#{path.shop}`, `'#{path.shop}'`, `"#{path.shop}" + x`, `'#{path.shop}'+'#{method}'`,
-		`#{path.shop}+#{method}`, `a + #{path.shop}`, `#{path.shop} + a`, `+#{path.shop}+`, `a+#b:#{path.shop}`, `#{path.shop}#tag+1`, `#tag+#{path.shop}`, `. + #{path.shop} + .`, `. #{path.shop} .`, `rock 'n' + #{path.shop}`, `#{path.shop} +`, `#{"'a' + " + path.shop}`,
+		`#{path.shop}+#{method}`, `a + #{path.shop}`, `#{path.shop} + a`, `+#{path.shop}+`, `a+#b:#{path.shop}`, `#{path.shop}#tag+1`, `#tag+#{path.shop}`, `. + #{path.shop} + .`, `. #{path.shop} .`, `rock 'n' + #{path.shop}`, `#{path.shop} +`, `#{"'a' + " + path.shop}`, `method.x`, `orders.pay`, `#{"path.orderId"}`, `path.orderId:#{path.shop}`,
 	} {
 		if _, err := keyexpr.Compile(template, requestSchema(t)); err != nil {
 			t.Errorf("%s: %v", template, err)
@@ -278,7 +278,7 @@ func TestSuggestion_EmptySchema(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", template, err, want)
 		}
 	}
-	text := schemaOf(t, keyexpr.Variable{Name: "tenant", Type: keyexpr.TypeFor[string]()})
+	text := schemaOf(t, keyexpr.Variable{Name: "tenant", Registered: true})
 	for template, want := range map[string]string{`o:#{}`: "write #{tenant}", `o:%s`: "write o:#{tenant}", `o:{tenant}`: "write o:#{tenant}"} {
 		_, err := keyexpr.Compile(template, text)
 		if err == nil || !strings.Contains(err.Error(), want) {

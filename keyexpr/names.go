@@ -114,11 +114,14 @@ func getterField(name string) (field string, ok bool) {
 	return string(unicode.ToLower(first)) + name[size:], ok && unicode.IsUpper(first)
 }
 
-// exampleReference returns a reference that can be a part of a key, for an example in a message.
+// exampleReference returns a reference that can be a part of a key, for an example in a message. It returns no text that an
+// adapter supplies, such as the method, because the text may be the same for all requests.
 func exampleReference(schema *Schema) string {
 	for _, v := range schema.variables {
 		name := ""
 		switch {
+		case v.Type.kind == kindAny:
+			name = "id"
 		case v.Type.kind == kindObject:
 			name = firstPartField(v.Type.object)
 		case len(v.Type.names()) > 0:
@@ -127,7 +130,7 @@ func exampleReference(schema *Schema) string {
 		if name != "" {
 			return v.Name + "." + name
 		}
-		if v.Type.kind == kindString {
+		if v.Type.kind == kindString && (v.Registered || schema.isArgument()) {
 			return v.Name
 		}
 	}

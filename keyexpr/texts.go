@@ -2,21 +2,32 @@ package keyexpr
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 )
 
 // AddressType returns the type of IP addresses. Each has the text of [netip.Addr]; an IPv4
-// address in IPv6 has the text of the IPv4 address. A text that is not an address stays unchanged.
+// address in IPv6 has the text of the IPv4 address. The empty text and the address of a Unix socket
+// are missing, because all clients of a socket have one such text. Another text that is not an IP
+// address stays unchanged.
 func AddressType() Type {
-	typ := TextType("an IP address", func(text string) (string, bool) { return addressText(text), true })
+	typ := TextType("an IP address", func(text string) (string, bool) { return addressText(text), !isSocket(text) })
 	typ.convert = func(v any) any {
-		if text, ok := v.(string); ok {
+		text, ok := v.(string)
+		switch {
+		case !ok:
+			return v
+		case text == "" || isSocket(text):
+			return nil
+		default:
 			return addressText(text)
 		}
-		return v
 	}
 	return typ
 }
+
+// isSocket reports whether a text is the address of a Unix socket: "@" without a name, "@name", or a path.
+func isSocket(text string) bool { return strings.HasPrefix(text, "@") || strings.HasPrefix(text, "/") }
 
 // addressText returns the canonical text of an IP address. It returns any other text unchanged.
 func addressText(text string) string {

@@ -49,6 +49,9 @@ func (o *acquisitions) observeEnd(ctx context.Context, r core.AcquireResult) {
 	rule := o.spans.ruleOf(s, &r.Acquisition)
 	outcome := rule.acquireOutcome(r.Outcome)
 	o.record(ctx, rule, &r, outcome)
+	if r.Err != nil && o.spans.tracer != nil {
+		o.spans.roots.Delete(rootOf(&r.Acquisition)) // no hold begins
+	}
 	if s != nil {
 		o.endSpan(s, &r, outcome)
 	}

@@ -46,7 +46,8 @@
 //
 // # Spans
 //
-// Both spans are children of the span in the caller's context, such as a span of otelgin or otelgrpc. If the Redis
+// Both spans are children of the span in the caller's context, such as a span of otelgin or otelgrpc. If the caller has no
+// span, as in a job, lock.hold is a child of lock.acquire, so that the job has one trace. If the Redis
 // client has hooks that start spans, such as the hooks of redisotel, and they are added before core.New is called,
 // these spans are children of lock.acquire. The spans of a release are children of the span in the context of the
 // release, and the spans of renewals have no parent. Such hooks put keys into spans unless they are configured not
@@ -155,9 +156,10 @@
 //	lock rules refused                                   ERROR  file hash [problems] [error stack]
 //	warning about lock rules                             WARN   [file line column rule endpoint field] problem [hint]
 //
-// Without a Telemetry, package core logs that a key holds something other than a lock, and that the backend is
-// unavailable or available again; packages ruleset and aspect log the records about rules. They use the same
-// messages and log to [slog.Default].
+// Without a Telemetry, package core logs that a key holds something other than a lock, that the backend is
+// unavailable or available again, losses, leaks and failed releases, and that another process has a lock; packages
+// ruleset and aspect log the records about rules. They use the same messages and log to [slog.Default]. The records of
+// core about locks also have a hint.
 //
 // rule, kind, outcome, holder, blocked_by and error_type have the values of spans and metrics. client is the
 // label client.id. key_hash is [core.KeyHash]; with [WithRawKeys], key, the key itself, replaces it. held,

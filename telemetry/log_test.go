@@ -242,18 +242,43 @@ func TestLog_SameMessagesAsCore(t *testing.T) { //nolint:paralleltest // see abo
 			}
 			server.Up()
 			eventually(t, func() bool { return try("free") == nil })
+			holdEnds(t, locks)
 		}
 		want := []string{
 			"ERROR key holds something that is not a lock", "ERROR lock backend unavailable", "INFO lock backend available again",
+			"ERROR lock lost under its holder", "WARN lock held too long: it is not renewed any more",
+			"WARN lock left to its lease: the client was closed under its holder",
 		}
 		if got := texts(logs.records(t)); !slices.Equal(got, want) {
 			t.Errorf("without a Telemetry: %q, want %q", got, want)
 		}
-		got := slices.DeleteFunc(texts(h.logs.records(t)), func(s string) bool { return s == "WARN lock backend failed" }) // one for each acquisition
+		got := slices.DeleteFunc(texts(h.logs.records(t)), func(s string) bool { return s == "WARN lock backend failed" || s == "WARN long wait for a lock" }) // one for each acquisition
 		if !slices.Equal(got, want) {
 			t.Errorf("with a Telemetry: %q, want %q", got, want)
 		}
 	})
+}
+
+// holdEnds ends holds in each way that is logged, and closes the client.
+func holdEnds(t *testing.T, locks *core.Client) {
+	t.Helper()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i, end := range []struct {
+		opt core.AcquireOption
+		do  func()
+	}{
+		{core.LeaseTime(time.Second), func() { time.Sleep(2 * time.Second) }}, // virtual time
+		{core.MaxHold(time.Second), func() { time.Sleep(2 * time.Second) }},   // as above
+		{core.AcquireOption{}, func() { _ = locks.Close(over) }},
+	} {
+		_, hold, err := locks.Lock(fmt.Sprint("ends", i)).Acquire(t.Context(), end.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end.do()
+		_ = hold.Release(t.Context())
+	}
 }
 
 // texts returns the levels and messages of records.

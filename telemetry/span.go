@@ -69,12 +69,32 @@ type spans struct {
 	keys     *keyAttrs
 	blockers *blockers
 	room     sync.Pool // of *[]attribute.KeyValue for the attributes of one span, which SDKs copy
+	roots    sync.Map  // of acquisitions without a parent, until their hold begins: from rootID to trace.SpanContext
 }
+
+// rootID identifies an acquisition.
+type rootID struct {
+	client, key string
+	started     int64
+}
+
+func rootOf(a *core.Acquisition) rootID { return rootID{a.ClientID, a.Key, a.Start.UnixNano()} }
 
 // start starts a span and returns its context. If the span does not record, the context is the tracer's.
 // Children then inherit the sampling decision, and later observers find no span.
+//
+// A hold without a parent becomes a child of its acquisition, so that the two spans of a job are one trace.
 func (p *spans) start(ctx context.Context, name string, rule *rule, a *core.Acquisition) context.Context {
+	root := !trace.SpanContextFromContext(ctx).IsValid()
+	if root && name == spanHold {
+		if acquire, ok := p.roots.LoadAndDelete(rootOf(a)); ok {
+			ctx = trace.ContextWithSpanContext(ctx, acquire.(trace.SpanContext)) //nolint:errcheck,forcetypeassert // roots has no other values
+		}
+	}
 	ctx, s := p.tracer.Start(ctx, name, rule.spanStart...)
+	if root && name == spanAcquire && s.SpanContext().IsValid() {
+		p.roots.Store(rootOf(a), s.SpanContext())
+	}
 	if !s.SpanContext().IsSampled() && !s.IsRecording() { // IsSampled is cheaper
 		return ctx
 	}

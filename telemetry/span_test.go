@@ -60,6 +60,63 @@ func TestSpan_ChildrenOfTheRequest(t *testing.T) {
 	})
 }
 
+// A job has no span around its lock. Its acquisition and its hold are in one trace, whose sampling is decided once.
+func TestSpan_Job(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		sampler sdktrace.Sampler
+		spans   int
+	}{
+		"sampled":     {sdktrace.AlwaysSample(), 4},
+		"not sampled": {sdktrace.ParentBased(notNamed{"lock.acquire"}), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				recorder := tracetest.NewSpanRecorder()
+				h := newHarness(t, telemetry.WithTracerProvider(sdktrace.NewTracerProvider(
+					sdktrace.WithSpanProcessor(recorder), sdktrace.WithSampler(test.sampler))))
+				locks, server := newLocks(t, h)
+				for range 2 { // in synctest both start at the same time
+					if err := locks.Lock("job").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+				spans := recorder.Ended() // lock.acquire and lock.hold of each job
+				if len(spans) != test.spans {
+					t.Fatalf("%d spans, want %d", len(spans), test.spans)
+				}
+				for i := 0; i < len(spans); i += 2 {
+					acquire, hold := spans[i], spans[i+1]
+					if hold.Name() != "lock.hold" || hold.Parent().SpanID() != acquire.SpanContext().SpanID() ||
+						hold.SpanContext().TraceID() != acquire.SpanContext().TraceID() {
+						t.Errorf("%s is not a child of %s", hold.Name(), acquire.Name())
+					}
+				}
+				server.Take("job", time.Hour)
+				if err := locks.Lock("job").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(0)); err == nil {
+					t.Error("the lock is not taken")
+				}
+				if n := h.Telemetry.Roots(); n != 0 {
+					t.Errorf("%d acquisitions are kept", n)
+				}
+			})
+		})
+	}
+}
+
+// notNamed is a sampler that drops the spans with a name.
+type notNamed struct{ name string }
+
+func (s notNamed) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	if p.Name == s.name {
+		return sdktrace.NeverSample().ShouldSample(p)
+	}
+	return sdktrace.AlwaysSample().ShouldSample(p)
+}
+
+func (notNamed) Description() string { return "notNamed" }
+
 func TestSpan_ReentryAndNestedLocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

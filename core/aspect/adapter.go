@@ -86,6 +86,11 @@ func (e *Entry[X]) announce() { e.point().announce() }
 // retract notifies observers of the rules of e that next does not contain. e and next may be nil.
 func (e *Entry[X]) retract(next *Entry[X]) { e.point().retract(next.point()) }
 
+// prefix returns the transport and the prefix as an endpoint.
+func (a *Adapter[K, X]) prefix() ruleset.Endpoint {
+	return ruleset.Endpoint{Transport: a.Transport, Path: a.Prefix}
+}
+
 // declared calls Declared unless it is nil.
 func (a *Adapter[K, X]) declared(k K) ([]ruleset.Declared, []*ruleset.Problem) {
 	if a.Declared == nil {

@@ -42,13 +42,16 @@ type Call interface {
 	Fallback(ctx context.Context, name string) error
 }
 
-// answerDeadline, abandoner, cancelReporter and waitPreparer are the optional methods of a [Call].
+// answerDeadline, abandoner, cancelReporter, waitPreparer and waitEnder are the optional methods of a [Call].
 type (
 	answerDeadline interface{ AnswerBy() time.Time }
 	abandoner      interface{ Abandoned() bool }
 	cancelReporter interface{ Canceled(err error) bool }
 	waitPreparer   interface {
 		BeforeWait() (prepare func(ctx context.Context) error)
+	}
+	waitEnder interface {
+		EndWait(end func(reason error)) bool
 	}
 )
 

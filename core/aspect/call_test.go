@@ -2,6 +2,7 @@ package aspect_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,6 +199,84 @@ func TestCall_BeforeWaitReportsAnOverload(t *testing.T) {
 		want(t, "cause", out.Cause, failpolicy.Overload)
 		want(t, "verdict", out.Verdict, aspect.VerdictAnswered)
 	})
+}
+
+// endingCall is a call that may end its own wait.
+type endingCall struct {
+	*call
+	may bool
+	end func(reason error)
+}
+
+func (e *endingCall) EndWait(end func(reason error)) bool {
+	e.end = end
+	return e.may
+}
+
+// A call that ends its wait did not acquire the lock. Its caller has not left, so that every strategy applies.
+func TestCall_EndWait(t *testing.T) {
+	t.Parallel()
+	reason := errors.New("too large")
+	tests := map[string]struct {
+		rule    ruleset.Rule
+		may     bool
+		reason  error
+		cause   failpolicy.Cause
+		verdict aspect.Verdict
+		after   time.Duration
+	}{
+		"as busy":               {ruleset.Rule{WaitTime: time.Minute}, true, reason, failpolicy.Busy, aspect.VerdictRefused, time.Second},
+		"as an overload":        {ruleset.Rule{WaitTime: time.Minute}, true, core.ErrTooManyWaiters, failpolicy.Overload, aspect.VerdictRefused, time.Second},
+		"and a fallback":        {ruleset.Rule{WaitTime: ruleset.WaitForever, OnBusy: failpolicy.Fallback, Fallback: "queue"}, true, reason, failpolicy.Busy, aspect.VerdictFallback, time.Second},
+		"and proceeds":          {ruleset.Rule{WaitTime: ruleset.WaitForever, OnBusy: failpolicy.Proceed}, true, reason, failpolicy.Busy, aspect.VerdictRan, time.Second},
+		"for another call":      {ruleset.Rule{WaitTime: time.Minute}, false, reason, "", aspect.VerdictRan, time.Hour},
+		"after the lock is won": {ruleset.Rule{WaitTime: 2 * time.Hour}, true, reason, "", aspect.VerdictRan, 2 * time.Hour},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				tt.rule.Name, tt.rule.Key = "pay", "order:42"
+				b.redis.Take("order:42", time.Hour)
+				c := &endingCall{call: &call{}, may: tt.may}
+				alive := func(ctx context.Context) error {
+					c.end(reason) // does nothing anymore
+					return ctx.Err()
+				}
+				c.handle, c.fallback = func(ctx context.Context, _ aspect.Grant) error { return alive(ctx) }, alive
+				if tt.may {
+					time.AfterFunc(tt.after, func() { c.end(tt.reason) })
+				}
+				if !tt.may || tt.after > time.Hour {
+					time.AfterFunc(time.Second, func() { b.redis.Free("order:42") })
+				}
+				start := time.Now()
+				out := endingPoint(t, b.locks, tt.rule).Run(t.Context(), c)
+				want(t, "cause", out.Cause, tt.cause)
+				want(t, "verdict", out.Verdict, tt.verdict)
+				wantErr(t, "error of the handler", out.Err, nil)
+				want(t, "waited", time.Since(start).Round(time.Second), time.Second)
+				if tt.cause != "" {
+					wantErr(t, "reason", out.Reason, tt.reason)
+					wantErr(t, "reason", out.Reason, core.ErrNotAcquired)
+				}
+			})
+		})
+	}
+}
+
+func endingPoint(t *testing.T, locks *core.Client, rule ruleset.Rule) *aspect.Point {
+	t.Helper()
+	schema, err := keyexpr.NewSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := mustAspect(t, locks).Compile(aspect.Site{Endpoint: ruleset.Func("pay"), Schema: schema, Fallbacks: []string{"queue"}}, rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // abandonedCall is a call that another layer answers while the guard handles its rules.

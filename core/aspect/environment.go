@@ -15,6 +15,7 @@ type environment struct {
 	observers observers
 	resolving []ruleset.Option // profiles for rules in Go
 	suspended atomic.Bool      // the kill switch
+	told      sync.Map         // the warnings of warnUnlocked, by their texts
 
 	mu       sync.Mutex
 	prefixes []ruleset.Endpoint // the prefixes of adapters; see [Adapter].Prefix

@@ -2,6 +2,7 @@ package aspect_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,17 @@ func TestCheck_FunctionsNotWrapped(t *testing.T) {
 
 // warnings records the warnings that an observer gets.
 type warnings []*ruleset.Problem
+
+// take returns the recorded warnings as texts, sorted, and forgets them.
+func (w *warnings) take() []string {
+	var texts []string
+	for _, p := range *w {
+		texts = append(texts, p.Error())
+	}
+	*w = nil
+	slices.Sort(texts)
+	return texts
+}
 
 func (w *warnings) observer() *core.Observer {
 	return &core.Observer{Rules: &aspect.Observer{Warning: func(p *ruleset.Problem) { *w = append(*w, p) }}}

@@ -170,7 +170,7 @@ func (g *MessageGuard[M]) matchWildcards(name string) *Entry[[]MessageVariable[M
 	}
 }
 
-// broken returns the outcome of a message whose rules do not compile. Its Result equals [Misconfigured].
+// broken returns the outcome of a call whose rules do not compile. Its Result equals [Misconfigured].
 func broken(e ruleset.Endpoint, reason error) Outcome {
 	return Outcome{
 		Verdict: VerdictRefused, Misconfigured: true, Status: failpolicy.Cause("").Status(), Reason: reason,

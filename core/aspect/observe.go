@@ -71,7 +71,10 @@ type Observer struct {
 
 	// Warning is notified of problems that are not errors, at start-up and at a reload: problems to which the settings
 	// unmatched and uncovered of a rule file give the severity warn, keys that are one lock for all requests, and
-	// functions that are skipped only after a wait. It is also notified of two problems that show only during a call:
+	// functions that are skipped only after a wait. At start-up it is notified of the endpoints that run unlocked because of
+	// disabled, dry_run or a strategy proceed; at the first call under a set, of rules for a transport whose adapter did not
+	// get the set; and of a Lock whose handler the program has dropped, when it is garbage-collected. It is also notified of
+	// two problems that show only during a call:
 	// a variable of the program that has no value or cannot be computed (once for each rule), and requests that yield
 	// no key (400, 413, 415; at most once a minute for each rule). The warning about requests contains the reason, but
 	// no value of a request. If no observer has a Warning function, [slog.Default] gets the warnings.

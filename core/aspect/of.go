@@ -3,6 +3,7 @@ package aspect
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -32,7 +33,8 @@ type (
 )
 
 // LockRule returns the rule of a Lock function of an adapter. further has at most one rule, to which LockRule adds the
-// key. The rule has no Endpoint, because the adapter knows the endpoint.
+// key. The rule has no Endpoint, because the adapter knows the endpoint. A rule without any field is an error: its author
+// probably wrote a zero, which is not set.
 func LockRule(key string, further []ruleset.Rule) (ruleset.Rule, error) {
 	var r ruleset.Rule
 	switch {
@@ -40,6 +42,9 @@ func LockRule(key string, further []ruleset.Rule) (ruleset.Rule, error) {
 		return r, fmt.Errorf("%d rules: write one ruleset.Rule with all further fields", len(further))
 	case len(further) == 1:
 		r = further[0]
+		if reflect.ValueOf(r).IsZero() {
+			return r, errors.New("the rule after the key sets no field, because a zero is not set: write WaitTime: ruleset.NoWait for one attempt, or remove the rule")
+		}
 	}
 	switch {
 	case r.Key != "" || len(r.Keys) > 0:

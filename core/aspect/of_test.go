@@ -56,6 +56,7 @@ func TestLockRule(t *testing.T) {
 		"key only":     {},
 		"more fields":  {further: []ruleset.Rule{{Name: "pay", Kind: "fair"}}},
 		"two rules":    {further: make([]ruleset.Rule, 2), want: "2 rules: write one ruleset.Rule with all further fields"},
+		"zeros only":   {further: []ruleset.Rule{{WaitTime: 0}}, want: "the rule after the key sets no field, because a zero is not set: write WaitTime: ruleset.NoWait"},
 		"Key":          {further: []ruleset.Rule{{Key: "k"}}, want: "the rule has a key besides the argument"},
 		"Keys":         {further: []ruleset.Rule{{Keys: []string{"k"}}}, want: "the rule has a key besides the argument"},
 		"its endpoint": {further: []ruleset.Rule{{Endpoint: ruleset.Route("POST", "/x")}}, want: "the rule has the Endpoint http POST /x"},

@@ -177,6 +177,19 @@ func OutcomeFrom(ctx context.Context) (Outcome, bool) {
 
 type outcomeKey struct{}
 
+// WithOutcome returns a context for a call of a wrapped function, see [Wrap]: the outcome of that call is written to o before
+// the function returns. Its Verdict is [VerdictAnswered] if the function did not run because of strategy skip or
+// null_response. Functions that the wrapped function calls with its context do not write to o.
+//
+//	var o aspect.Outcome
+//	n, err := closeDay(aspect.WithOutcome(ctx, &o), day)
+//	skipped := o.Verdict == aspect.VerdictAnswered
+func WithOutcome(ctx context.Context, o *Outcome) context.Context {
+	return context.WithValue(ctx, recordKey{}, o)
+}
+
+type recordKey struct{}
+
 // withOutcome returns the context for a fallback.
 func withOutcome(ctx context.Context, o Outcome) context.Context {
 	return context.WithValue(ctx, outcomeKey{}, &o)

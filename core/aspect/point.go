@@ -113,7 +113,7 @@ func (p *Preview) Applies(i int, env keyexpr.Env) (bool, error) {
 func (p *Preview) Names(i int, env keyexpr.Env) ([]string, error) { return p.rules[i].manyNames(env) }
 
 // Oddities returns a warning for each rule that most likely does not do what its author means. If a key contains no part of
-// the request, all requests of the endpoint share one lock. If a function waits before it is skipped, it runs in every
+// the request but its method or route, all requests of the endpoint share one lock. If a function waits before it is skipped, it runs in every
 // instance. Oddities does not warn of semaphores, disabled rules and constant keys of functions, which are usually
 // intended.
 func (p *Preview) Oddities() []*ruleset.Problem { return oddities(p.rules) }
@@ -127,16 +127,35 @@ func oddities(rules []*compiledRule) (warnings []*ruleset.Problem) {
 		case isFunc && c.OnBusy == failpolicy.Skip && c.wait != 0:
 			warnings = append(warnings, c.Problem("on_busy", fmt.Sprintf("the function runs in every instance, one after the other, "+
 				"because a call is skipped only after its wait: set %s to none (ruleset.NoWait), unless that is meant", c.Spelled("wait_time", "wait_time"))))
-		case c.isFixed && !isFunc:
-			field := "key"
+		case c.sharedByAll() && !isFunc:
+			field, key := "key", c.keys[0].String()
 			if c.Key == "" {
 				field = "keys"
 			}
+			if c.isFixed {
+				key = c.fixed.one
+			}
 			warnings = append(warnings, c.Problem(field, fmt.Sprintf("%q is one lock for all requests of the endpoint: "+
-				"put a part such as #{%s} into it, unless that is meant", c.fixed.one, examplePart(e))))
+				"put a part such as #{%s} into it, unless that is meant", key, examplePart(e))))
 		}
 	}
 	return warnings
+}
+
+// sharedByAll reports whether the only key of the rule reads nothing of a request but the name of its endpoint. A wildcard
+// that reads it has one lock for each endpoint, which is meant; but the method of HTTP does not tell paths apart.
+func (c *compiledRule) sharedByAll() bool {
+	isWild := strings.HasSuffix(c.Endpoint.Path, "*")
+	return len(c.keys) == 1 && !slices.ContainsFunc(c.keys[0].Variables(), func(variable string) bool {
+		switch variable {
+		case "method":
+			return isWild && c.Endpoint.Transport == ruleset.TransportGRPC
+		case "route":
+			return isWild
+		default:
+			return true
+		}
+	})
 }
 
 // examplePart returns the part of a request that most likely distinguishes requests of an endpoint.

@@ -17,12 +17,16 @@ import (
 
 func TestOddities(t *testing.T) {
 	t.Parallel()
-	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "route", Type: keyexpr.TypeFor[string]()})
+	text := func(name string) keyexpr.Variable {
+		return keyexpr.Variable{Name: name, Type: keyexpr.TypeFor[string]()}
+	}
+	schema, err := keyexpr.NewSchema(text("route"), text("method"), text("client_ip"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	constant := ruleset.Rule{Key: "all", Prefix: "shop:"}
 	disabled, semaphore := constant, constant
+	under := func(e ruleset.Endpoint, key string) ruleset.Rule { return ruleset.Rule{Endpoint: e, Key: key} }
 	disabled.Disabled = true
 	semaphore.Kind, semaphore.Permits = ruleset.Semaphore, 2
 	for _, c := range []struct {
@@ -35,7 +39,15 @@ func TestOddities(t *testing.T) {
 		{ruleset.GRPC("/shop.v1.Orders/Pay"), constant, "#{req.order_id}"},
 		{ruleset.Route("POST", "/import"), ruleset.Rule{Keys: []string{"all"}}, "Keys: "},
 		{ruleset.Route("POST", "/import"), ruleset.Rule{Keys: []string{"a", "b"}}, ""},
-		{ruleset.Route("POST", "/import"), ruleset.Rule{Key: "all:#{route}"}, ""},
+		{ruleset.Route("POST", "/import"), ruleset.Rule{Key: "all:#{route}"}, `Key: "all:#{route}" is one lock for all requests of the endpoint: put a part such as #{body.id} into it`},
+		{ruleset.Route("POST", "/import"), ruleset.Rule{Key: "all:#{method}", Prefix: "shop:"}, `Key: "all:#{method}" is one lock`},
+		{ruleset.Route("POST", "/import"), ruleset.Rule{Key: "#{method}:#{route}"}, "is one lock"},
+		{ruleset.Route("POST", "/import"), ruleset.Rule{Key: "all:#{method}:#{client_ip}"}, ""},
+		{ruleset.Route("POST", "/import"), under(ruleset.Route("*", "/*"), "all:#{route}"), ""},
+		{ruleset.Route("POST", "/import"), under(ruleset.Route("*", "/*"), "all:#{method}"), "is one lock"},
+		{ruleset.GRPC("/shop.v1.Orders/Pay"), ruleset.Rule{Key: "all:#{method}"}, "is one lock"},
+		{ruleset.GRPC("/shop.v1.Orders/Pay"), under(ruleset.GRPC("/shop.v1.Orders/*"), "all:#{method}"), ""},
+		{ruleset.Func("close-day"), ruleset.Rule{Key: "all:#{method}"}, ""},
 		{ruleset.Route("POST", "/import"), disabled, ""},
 		{ruleset.Route("POST", "/import"), semaphore, ""},
 		{ruleset.Func("close-day"), constant, ""},
@@ -45,7 +57,7 @@ func TestOddities(t *testing.T) {
 		{ruleset.Func("close-day"), ruleset.Rule{Key: "all", OnBusy: failpolicy.Skip, Debounce: time.Hour}, ""},
 		{ruleset.Func("close-day"), ruleset.Rule{Key: "all", OnBusy: failpolicy.Skip, Disabled: true}, ""},
 		{ruleset.Func("close-day"), ruleset.Rule{Key: "all", OnBusy: failpolicy.Skip, Kind: ruleset.Semaphore, Permits: 2}, ""},
-		{ruleset.Route("POST", "/orders/:id/pay"), ruleset.Rule{Key: "all:#{route}", OnBusy: failpolicy.Skip}, ""},
+		{ruleset.Route("POST", "/orders/:id/pay"), ruleset.Rule{Key: "all:#{client_ip}", OnBusy: failpolicy.Skip}, ""},
 	} {
 		t.Run(fmt.Sprintf("%s %v%v", c.endpoint, c.rule.Key, c.rule.Keys), func(t *testing.T) {
 			t.Parallel()

@@ -31,7 +31,7 @@ type Registry[K comparable, X any] struct {
 }
 
 func newRegistry[K comparable, X any](env *environment, adapter *Adapter[K, X]) *Registry[K, X] {
-	env.claim(ruleset.Endpoint{Transport: adapter.Transport, Path: adapter.Prefix})
+	env.claim(adapter.prefix())
 	return &Registry[K, X]{env: env, adapter: adapter, known: map[K]bool{}}
 }
 
@@ -64,7 +64,7 @@ func (r *Registry[K, X]) table(p ruleset.Provider) *Table[K, X] {
 			return t
 		}
 	}
-	t := &Table[K, X]{adapter: r.adapter, provider: p}
+	t := &Table[K, X]{env: r.env, adapter: r.adapter, provider: p}
 	r.tables = append(r.tables, t)
 	return t
 }
@@ -73,6 +73,7 @@ func (r *Registry[K, X]) table(p ruleset.Provider) *Table[K, X] {
 // nothing. For a later set it compiles every endpoint of the table, checks them together with all other endpoints, and
 // refuses a set that has problems or would take other locks than the set in force.
 func (r *Registry[K, X]) prepare(t *Table[K, X], set *ruleset.Set) (commit func(), err error) {
+	claimsOf(set).claim(r.adapter.prefix())
 	next := newGeneration[K, X](t.provider, set)
 	old := t.current.Load()
 	if old == nil {
@@ -134,6 +135,7 @@ func (r *Registry[K, X]) Place(e *Entry[X]) {
 	r.mu.Unlock()
 	e.announce()
 	r.env.warn(e.Point.oddities()...)
+	r.env.warnUnlocked(e.Rules())
 }
 
 // Include makes r check its rules together with the placed entries of other, a registry of the same adapter for the same
@@ -167,8 +169,8 @@ func (r *Registry[K, X]) At(k K) []*Entry[X] {
 		}
 	}
 	for _, t := range r.tables {
-		if e, _ := t.Find(k); e != nil {
-			list = append(list, e)
+		if now := t.current.Load(); now != nil && now.entries[k] != nil {
+			list = append(list, now.entries[k])
 		}
 	}
 	return list
@@ -187,8 +189,25 @@ func (r *Registry[K, X]) Check(keys ...K) *Report {
 			generations[i] = t.learn(all...)
 		}
 		report = r.audit(generations)
+		r.checkGuards(report, generations)
 	})
 	return report
+}
+
+// checkGuards reports endpoints of HTTP to which the registry of another guard with the same client applies the same set: a
+// request that passes both would be refused, because it has two rules of one name.
+func (r *Registry[K, X]) checkGuards(report *Report, generations []*generation[K, X]) {
+	if r.adapter.Transport != ruleset.TransportHTTP {
+		return
+	}
+	for _, g := range generations {
+		for _, e := range g.inOrder(r.adapter) {
+			if len(e.Rules()) > 0 && g.set.Lookup(e.Endpoint) != nil && !claimsOf(g.set).guard(guardedBy{r.env.locks, e.Endpoint}, r) {
+				report.Add(e.Endpoint, e.Rules()[0].Problem("endpoint", "two guards have this rule from one set, and a request that passes both is answered with 500: "+
+					"use one guard, which serves any number of routers"))
+			}
+		}
+	}
 }
 
 // pauseReloads calls do while no table is reloaded.

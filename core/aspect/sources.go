@@ -50,6 +50,9 @@ func (s *Sources) Resolving(opt ruleset.Option) error {
 	return nil
 }
 
+// IsEmpty reports whether there are no rules: neither a set nor rules in Go.
+func (s *Sources) IsEmpty() bool { return s.set == nil && len(s.declared) == 0 }
+
 // Check reports options that exclude each other.
 func (s *Sources) Check() (problems []error) {
 	if s.set != nil && len(s.declared) > 0 {

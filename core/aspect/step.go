@@ -115,12 +115,23 @@ func (s *step) acquire(ctx context.Context, env *environment, v *visit, names lo
 	if wait, limited := v.waitFor(ctx, s.rule.wait, start); limited {
 		options = append(options, core.WaitTime(wait))
 	}
+	during, wait := ctx, (*endableWait)(nil)
 	if s.rule.wait != 0 {
 		if prepare := v.beforeWait(); prepare != nil {
 			options = append(options, core.BeforeWait(prepare))
 		}
+		during, wait = v.endable(ctx)
 	}
-	held, hold, err := s.rule.lock(env.locks, names).Acquire(ctx, options...)
+	held, hold, err := s.rule.lock(env.locks, names).Acquire(during, options...)
+	if reason := wait.close(); reason != nil {
+		if err == nil { // acquired at the moment in which its context was canceled
+			_ = hold.Release(ctx) //nolint:errcheck // core reports it to Observer.HoldEnd
+		}
+		if !errors.Is(err, core.ErrNotAcquired) {
+			err = core.ErrNotAcquired
+		}
+		err = fmt.Errorf("%w: %w", err, reason)
+	}
 	s.acquired = time.Now()
 	s.waited = s.acquired.Sub(start)
 	if err != nil {

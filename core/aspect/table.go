@@ -21,6 +21,7 @@ import (
 //	   │                     (a reload)
 //	   └─▶ refused: the generation in force stays
 type Table[K comparable, X any] struct {
+	env      *environment
 	adapter  *Adapter[K, X]
 	provider ruleset.Provider
 
@@ -37,15 +38,16 @@ type generation[K comparable, X any] struct {
 	provider ruleset.Provider // the provider of the set
 	set      *ruleset.Set
 	entries  map[K]*Entry[X]
+	used     *atomic.Bool // a call looked for its entry; shared by all generations of a set
 }
 
 func newGeneration[K comparable, X any](p ruleset.Provider, set *ruleset.Set) *generation[K, X] {
-	return &generation[K, X]{provider: p, set: set, entries: map[K]*Entry[X]{}}
+	return &generation[K, X]{provider: p, set: set, entries: map[K]*Entry[X]{}, used: new(atomic.Bool)}
 }
 
 // merge returns a generation of the same set in which learned adds or replaces entries.
 func (g *generation[K, X]) merge(learned map[K]*Entry[X]) *generation[K, X] {
-	next := &generation[K, X]{provider: g.provider, set: g.set, entries: maps.Clone(g.entries)}
+	next := &generation[K, X]{provider: g.provider, set: g.set, entries: maps.Clone(g.entries), used: g.used}
 	maps.Copy(next.entries, learned)
 	return next
 }
@@ -67,12 +69,16 @@ func (t *Table[K, X]) Set() *ruleset.Set { return t.current.Load().set }
 // Len returns the number of compiled endpoints, including those without rules.
 func (t *Table[K, X]) Len() int { return len(t.current.Load().entries) }
 
-// Find returns the entry in force for an endpoint, nil if it has no rules. known is false if the endpoint was not
-// compiled yet.
+// Find returns the entry in force for an endpoint of a call, nil if it has no rules. known is false if the endpoint was not
+// compiled yet. The first call under a set warns of rules of the set that no registry applies: by then the program has
+// created its adapters.
 func (t *Table[K, X]) Find(k K) (e *Entry[X], known bool) {
 	now := t.current.Load()
 	if now == nil {
 		return nil, false
+	}
+	if !now.used.Load() && now.used.CompareAndSwap(false, true) {
+		t.env.warn(claimsOf(now.set).unclaimed(now.set)...)
 	}
 	e, known = now.entries[k]
 	return e, known
@@ -137,10 +143,13 @@ func (t *Table[K, X]) extend(old, next *generation[K, X], learned map[K]*Entry[X
 	if !t.current.CompareAndSwap(old, next) {
 		return false
 	}
+	var rules []*ruleset.Resolved
 	for _, k := range t.adapter.sorted(maps.Keys(learned)) {
 		old.entries[k].retract(learned[k])
 		learned[k].announce()
+		rules = append(rules, learned[k].Rules()...)
 	}
+	t.env.warnUnlocked(rules)
 	return true
 }
 

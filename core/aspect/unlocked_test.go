@@ -2,6 +2,8 @@ package aspect_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,4 +172,63 @@ func TestRun_DryRunOfSeveralKeys(t *testing.T) {
 		want(t, "verdict", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
 		want(t, "cause", obs.last(t).Cause, failpolicy.Busy)
 	})
+}
+
+// At start-up, a warning names the endpoints that may run unlocked, whatever declares the rule.
+func TestUnlocked_WarnsAtStart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	proceed := "rules:\n  - {func: a, key: k, on_backend: proceed, on_busy: proceed}\n  - {func: b, key: k, on_backend: proceed}\n  - {func: off, key: k, disabled: true}\n  - {func: off/*, key: k, disabled: true}\n"
+	for name, tt := range map[string]struct {
+		set  *ruleset.Set
+		want []string
+	}{
+		"locked":  {mustLoad(t, "rules:\n  - {func: a, key: k}\n"), nil},
+		"none":    {mustLoad(t, "rules:\n  - {func: a, none: true}\n"), nil},
+		"dry run": {file(t, ruleset.Rule{Endpoint: ruleset.Func("a"), Key: "k", DryRun: true, OnBusy: failpolicy.Proceed}), []string{"rule of func a: dry_run: the endpoint runs unlocked, because a dry run only counts"}},
+		"proceed": {mustLoad(t, proceed), []string{
+			"locks.yaml:2:35: rule of func a: on_backend: the endpoint runs unlocked while Redis is down; so do func b",
+			"locks.yaml:2:53: rule of func a: on_busy: the endpoint runs unlocked while another call has the lock",
+			"locks.yaml:4:35: rule of func off: disabled: the endpoint runs unlocked; so do func off/*",
+		}},
+		"the whole file": {mustLoad(t, "disabled: true\nrules:\n  - {func: a, key: k}\n  - {func: b, key: k}\n"), []string{"locks.yaml:1:11: rule of func a: disabled: the endpoint runs unlocked; so do func b"}},
+	} {
+		for _, checked := range []bool{true, false} {
+			var seen warnings
+			a := mustAspect(t, b.observe(t, seen.observer()))
+			r := aspect.NewRegistry(a, topics(a))
+			table, err := r.Table(tt.set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := []string{"a", "b", "off", "off/1", "off/2"}
+			if !checked {
+				for _, name := range names {
+					table.At(name)
+				}
+				if got := len(seen.take()); (got > 0) != (tt.want != nil) {
+					t.Errorf("%s: %d warnings without Check", name, got)
+				}
+				continue
+			}
+			_ = a.Conclude(r.Check(names...)) // not all names have rules
+			got := slices.DeleteFunc(seen.take(), func(s string) bool { return !strings.Contains(s, "runs unlocked") })
+			wantTexts(t, got, tt.want...)
+			_ = a.Conclude(r.Check(names...))
+			wantTexts(t, seen.take())
+		}
+	}
+}
+
+// Rules in Go warn, too: of a wrapped function, and of a handler that an adapter places.
+func TestUnlocked_WarnsOfRulesInGo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var seen warnings
+	a := mustAspect(t, b.observe(t, seen.observer()))
+	mustWrap(t, a, ruleset.Rule{Name: "pay", Key: "pay", Disabled: true}, charge)
+	wantTexts(t, seen.take(), "rule of func pay: Disabled: the endpoint runs unlocked")
+	r := aspect.NewRegistry(a, topics(a))
+	r.Place(r.Compile("placed", ruleset.Rule{Key: "k", OnKey: failpolicy.Proceed, OnOverload: failpolicy.Proceed}))
+	wantTexts(t, seen.take(), "rule of func placed: OnKey: the endpoint runs unlocked for a request that yields no key", "OnOverload: the endpoint runs unlocked while too many calls wait")
 }

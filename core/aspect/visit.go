@@ -3,6 +3,7 @@ package aspect
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -72,6 +73,62 @@ func (v *visit) beforeWait() func(ctx context.Context) error {
 		v.prepared = true
 		return prepare(ctx)
 	}
+}
+
+// endableWait is a wait that the call may end.
+type endableWait struct {
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex
+	over   bool  // the wait has ended
+	reason error // why the call ended it
+}
+
+// endable returns the context for a wait with ctx. wait is nil if the call does not end its wait.
+func (v *visit) endable(ctx context.Context) (_ context.Context, wait *endableWait) {
+	call, ok := v.call.(waitEnder)
+	if !ok {
+		return ctx, nil
+	}
+	wait = &endableWait{}
+	if !call.EndWait(wait.end) {
+		return ctx, nil
+	}
+	return wait.within(ctx), wait
+}
+
+// within returns a context that end cancels. A hold that was acquired with it keeps it, so only the end of ctx frees it.
+func (w *endableWait) within(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel = cancel; w.reason != nil {
+		cancel(w.reason)
+	}
+	return ctx
+}
+
+// end ends the wait, unless it has ended.
+func (w *endableWait) end(reason error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over || w.reason != nil {
+		return
+	}
+	if w.reason = reason; w.cancel != nil {
+		w.cancel(reason)
+	}
+}
+
+// close makes end do nothing and returns the reason why end was called before; nil if it was not. w may be nil.
+func (w *endableWait) close() (reason error) {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	return w.reason
 }
 
 // A wait leaves a part of the caller's time to the handler or to an answer: a tenth, and at least minReserve.

@@ -26,8 +26,8 @@ import (
 //
 // The returned function has the semantics of [Point.Run] and is safe for concurrent use. If the call is refused or its
 // lock is lost, it returns a [*RefusedError], with the result of the function if there is one. Strategies skip and
-// null_response return the zero value and nil. A function that returns no error although it has not done its work calls
-// [CancelDebounce] if its rule has a debounce.
+// null_response return the zero value and nil, like a function that finds nothing to do; [WithOutcome] distinguishes them.
+// A function that returns no error although it has not done its work calls [CancelDebounce] if its rule has a debounce.
 func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In) (Out, error)) (func(context.Context, In) (Out, error), error) {
 	if a == nil || fn == nil {
 		return nil, errors.New("aspect: Wrap: the Aspect or the function is nil")
@@ -52,11 +52,19 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	}
 	return func(ctx context.Context, in In) (Out, error) {
 		c := functionCall[In, Out]{in: in, fn: fn, fallbacks: fallbacks}
-		e := a.functions.table.At(f)
-		if e.Err != nil { // a reload broke the rules
-			return c.out, Misconfigured(e.Endpoint, e.Err)
+		record, recorded := ctx.Value(recordKey{}).(*Outcome)
+		if recorded {
+			ctx = context.WithValue(ctx, recordKey{}, nil)
 		}
-		outcome := e.Point.Run(ctx, &c)
+		var outcome Outcome
+		if e := a.functions.table.At(f); e.Err != nil { // a reload broke the rules
+			outcome = broken(e.Endpoint, e.Err)
+		} else {
+			outcome = e.Point.Run(ctx, &c)
+		}
+		if recorded {
+			*record = outcome
+		}
 		return c.out, outcome.Result()
 	}, nil
 }

@@ -133,6 +133,40 @@ func TestWrap_Strategies(t *testing.T) {
 	}
 }
 
+// The outcome distinguishes a call that was skipped from a function that found nothing to do. Both return the zero value and
+// nil.
+func TestWithOutcome(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		a := mustAspect(t, b.locks)
+		rule := pay()
+		rule.OnBusy, rule.WaitTime = failpolicy.Skip, ruleset.NoWait
+		inner := mustWrap(t, a, ruleset.Rule{Name: "inner", Key: "taken", OnBusy: failpolicy.NullResponse, WaitTime: ruleset.NoWait},
+			func(context.Context, order) (*receipt, error) { t.Error("inner ran"); return nil, nil })
+		b.redis.Take("taken", time.Hour)
+		nothing := mustWrap(t, a, rule, func(ctx context.Context, o order) (*receipt, error) { return inner(ctx, o) })
+		for _, test := range []struct {
+			taken   bool
+			verdict aspect.Verdict
+			cause   failpolicy.Cause
+			mark    string
+		}{
+			{false, aspect.VerdictRan, "", ""},
+			{true, aspect.VerdictAnswered, failpolicy.Busy, failpolicy.MarkSkipped},
+		} {
+			if test.taken {
+				b.redis.Take("order:42", time.Hour)
+			}
+			var o aspect.Outcome
+			got, err := nothing(aspect.WithOutcome(t.Context(), &o), order{ID: "42"})
+			if got != nil || err != nil || o.Verdict != test.verdict || o.Cause != test.cause || o.Reply.Mark != test.mark {
+				t.Errorf("got %v, %v, %+v; want %s", got, err, o, test.verdict)
+			}
+		}
+	})
+}
+
 func TestWrap_Label(t *testing.T) {
 	t.Parallel()
 	for wantName, rule := range map[string]ruleset.Rule{

@@ -26,6 +26,7 @@ type database struct {
 	unfound bool                   // counts changed rows, not found ones, like MySQL without clientFoundRows
 	said    []string               // statements
 	during  func(statement string) // called for each statement, if it is not nil
+	locked  bool                   // a transaction that does not end has the row
 }
 
 // state is the content of a database.
@@ -124,7 +125,11 @@ var errUnknown = errors.New("unknown statement")
 // numbered matches the parameters of other dialects.
 var numbered = regexp.MustCompile(`(\$|@p|:)\d`)
 
-func (c *conn) ExecContext(_ context.Context, statement string, args []driver.NamedValue) (result driver.Result, err error) {
+func (c *conn) ExecContext(ctx context.Context, statement string, args []driver.NamedValue) (result driver.Result, err error) {
+	if c.locked && statement != "NOTE" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	c.say(statement, func() {
 		token := func(i int) int64 { return args[i].Value.(int64) }
 		switch numbered.ReplaceAllString(statement, "?") {

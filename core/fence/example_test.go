@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/fence"
@@ -12,7 +13,8 @@ import (
 )
 
 // A holder of a lock writes to PostgreSQL in a transaction. A holder that was paused for longer than its lease gets
-// ErrStale, and its transaction is rolled back.
+// ErrStale, and its transaction is rolled back. The deadline ends the wait for a holder that is paused inside its
+// transaction.
 func ExampleTable_Do() { //nolint:testableexamples // it needs a database
 	var (
 		ctx   context.Context
@@ -22,6 +24,8 @@ func ExampleTable_Do() { //nolint:testableexamples // it needs a database
 	fences := &fence.Table{Name: "fences", Key: "name", Token: "token", Placeholder: "$", Insert: true}
 	_ = func() error {
 		return locks.Lock("account:42").Do(ctx, func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
 			token := core.MustHold(ctx, "account:42").Token()
 			return fences.Do(ctx, db, "account:42", token, func(tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, "UPDATE accounts SET balance = balance - 10 WHERE id = 42")

@@ -31,12 +31,12 @@ const staleCode = "STALETOKEN"
 //
 //	err := fence.Command(ctx, rdb, hold.Token(), "HSET", "balance:42", "euros", 70).Err()
 //
-// Command costs one round trip. rdb is any client of go-redis, but not a pipeline. The key must not be the name of a
-// lock. Redis keeps the largest token under a second key: {balance:42}:interlock_fence for balance:42, and
-// balance:{42}::interlock_fence for balance:{42}. The second key never expires. A Redis that evicts keys may evict it
-// alone, and then accepts any token. Command refuses a key with a closing brace but no hash tag, because no second
-// key would be in its slot of a Cluster. Nothing fences a write without Command, or a write of another key: use one
-// hash for data that belongs together.
+// Command costs one round trip. rdb is any client of go-redis, but not a pipeline. At most 5,000 arguments may follow the
+// key. The key must not be the name of a lock. Redis keeps the largest token under a second key:
+// {balance:42}:interlock_fence for balance:42, and balance:{42}::interlock_fence for balance:{42}. The second key never
+// expires. A Redis that evicts keys may evict it alone, and then accepts any token. Command refuses a key with a closing
+// brace but no hash tag, because no second key would be in its slot of a Cluster. Nothing fences a write without Command,
+// or a write of another key: use one hash for data that belongs together.
 //
 // After a network error go-redis may send a command again, with the same token. For INCRBY and other commands that must not
 // run twice, set redis.Options.MaxRetries to -1.
@@ -44,7 +44,7 @@ const staleCode = "STALETOKEN"
 // A Redis user with restricted rights needs +evalsha, +eval, +get, +set, the command, and both keys.
 func Command(ctx context.Context, rdb redis.Scripter, token int64, command, key string, args ...any) *redis.Cmd {
 	second, err := tokenKey(key)
-	if err := errors.Join(checkCommand(rdb, token), err); err != nil {
+	if err := errors.Join(checkCommand(rdb, token, len(args)), err); err != nil {
 		refused := redis.NewCmd(ctx)
 		refused.SetErr(err)
 		return refused
@@ -56,9 +56,16 @@ func Command(ctx context.Context, rdb redis.Scripter, token int64, command, key 
 	return cmd
 }
 
-func checkCommand(rdb redis.Scripter, token int64) error {
+// maxArguments is the largest number of arguments. The stack of Lua takes about 8,000 in Redis and a few more than 5,000
+// in the embedded server of package redistest, and the script would fail only after it has written the token.
+const maxArguments = 5000
+
+func checkCommand(rdb redis.Scripter, token int64, arguments int) error {
 	if _, ok := rdb.(redis.Pipeliner); ok {
 		return errors.New("fence: Command on a pipeline: want a client, because a pipeline has no answer yet")
+	}
+	if arguments > maxArguments {
+		return fmt.Errorf("fence: Command with %d arguments after the key: want at most %d; run several commands with the same token", arguments, maxArguments)
 	}
 	return checkToken(token)
 }

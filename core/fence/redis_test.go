@@ -3,6 +3,7 @@ package fence_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,27 @@ func TestCommand_Errors(t *testing.T) {
 	})
 }
 
+// A script passes a limited number of arguments to a command. Command refuses more of them before it writes the token.
+func TestCommand_Arguments(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, b *locktest.Redis) {
+		ctx, most := t.Context(), make([]any, 5000)
+		for i := range most {
+			most[i] = i
+		}
+		locktest.Must(t, fence.Command(ctx, b.Client, 5, "RPUSH", "k", most...).Err())
+		locktest.WantSame(t, "length", b.LLen(ctx, "k").Val(), int64(len(most)))
+		for _, more := range []int{1, 5000} {
+			err := fence.Command(ctx, b.Client, 7, "RPUSH", "k", append(slices.Clip(most), slices.Repeat([]any{"x"}, more)...)...).Err()
+			if err == nil || !strings.Contains(err.Error(), "at most 5000") {
+				t.Errorf("%d arguments: got %v", len(most)+more, err)
+			}
+		}
+		locktest.WantSame(t, "length", b.LLen(ctx, "k").Val(), int64(len(most)))
+		locktest.WantSame(t, "token", b.Get(ctx, "{k}:interlock_fence").Val(), "5")
+	})
+}
+
 // A Redis user needs only the rights that the comment of Command names.
 func TestCommand_Rights(t *testing.T) {
 	t.Parallel()
@@ -76,6 +98,25 @@ func TestCommand_Rights(t *testing.T) {
 	rdb := b.Connect(func(o *redis.Options) { o.Username, o.Password, o.DisableIdentity = "writer", "secret", true })
 	locktest.WantOK(t, fence.Command(t.Context(), rdb, 5, "HSET", "balance:42", "euros", 70).Err())
 	locktest.WantSame(t, "the token", b.Get(t.Context(), "{balance:42}:interlock_fence").Val(), "5")
+}
+
+// A command that Redis refuses changes nothing. Its token stays, because a holder with a larger token exists.
+func TestCommand_Denied(t *testing.T) {
+	t.Parallel()
+	for denied, tokens := range map[string]string{"get": "4", "set": "4", "hset": "5"} {
+		b := locktest.Real(t)
+		locktest.WantOK(t, fence.Command(t.Context(), b.Client, 4, "HSET", "k", "f", "old").Err())
+		locktest.Must(t, b.Do(t.Context(), "ACL", "SETUSER", "writer", "on", ">secret", "~*", "+@all", "-"+denied).Err())
+		rdb := b.Connect(func(o *redis.Options) { o.Username, o.Password = "writer", "secret" })
+		for range 2 { // executed twice
+			if err := fence.Command(t.Context(), rdb, 5, "HSET", "k", "f", "new").Err(); err == nil || errors.Is(err, fence.ErrStale) {
+				t.Errorf("without %s: got %v", denied, err)
+			}
+			locktest.WantSame(t, "the value", b.HGet(t.Context(), "k", "f").Val(), "old")
+			locktest.WantSame(t, "the token", b.Get(t.Context(), "{k}:interlock_fence").Val(), tokens)
+		}
+		locktest.WantOK(t, fence.Command(t.Context(), b.Client, 5, "HSET", "k", "f", "new").Err())
+	}
 }
 
 // The two keys are in one slot of a Cluster. Otherwise the error is CROSSSLOT.

@@ -36,8 +36,15 @@ type Table struct {
 
 // Do runs fn in a transaction that first claims the row with this key: see [Table.Claim]. It commits the transaction if fn
 // returns nil. If fn returns an error or panics, or if ctx ends before the commit, the transaction is rolled back. So pass
-// the context of the hold, which ends when the lock is lost. Do returns the error of Claim, of fn or of the database. If
-// ctx has ended by then, the error also matches the cause of ctx, such as core.ErrLost.
+// a context that is derived from the context of the hold, which ends when the lock is lost, and give it a deadline, because
+// Do itself has no limit. Do returns the error of Claim, of fn or of the database. If ctx has ended by then, the error also
+// matches the cause of ctx, such as core.ErrLost.
+//
+// An earlier holder may be stopped inside its transaction. The database keeps the row locked for it, and Claim of the next
+// holder waits, while the watchdog renews the lock of that holder. Without a deadline it waits until the stopped process
+// goes on or its connection ends. Limits of the database help as well: of the waiting statement (lock_timeout of PostgreSQL,
+// innodb_lock_wait_timeout of MySQL, SET LOCK_TIMEOUT of SQL Server, busy_timeout of SQLite), and of the stopped transaction
+// (idle_in_transaction_session_timeout of PostgreSQL, after which the next Claim passes).
 func (t *Table) Do(ctx context.Context, db *sql.DB, key any, token int64, fn func(tx *sql.Tx) error) error {
 	if err := checkToken(token); err != nil {
 		return err
@@ -70,7 +77,8 @@ func (t *Table) do(ctx context.Context, db *sql.DB, key any, token int64, fn fun
 // Claim writes the token to the row with this key. If the row has a larger token, the error is [ErrStale]. Roll the
 // transaction back after any error.
 //
-// Call Claim before the transaction reads; the package comment has the reason. The database keeps the row locked until the
+// Call Claim before the transaction reads; the package comment has the reason. Give ctx a deadline, because Claim waits for
+// another transaction that has the row; see [Table.Do]. The database keeps the row locked until the
 // transaction ends, so everything that the transaction reads and writes after Claim is fenced, in all tables. At isolation
 // levels above READ COMMITTED the database may also report a conflict with another transaction: begin the transaction again.
 func (t *Table) Claim(ctx context.Context, tx *sql.Tx, key any, token int64) error {

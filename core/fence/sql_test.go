@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/fence"
@@ -72,6 +74,24 @@ func TestTable_Do_RollsBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An earlier holder is stopped inside its transaction. The deadline of the context ends the wait of the next holder.
+func TestTable_Do_StoppedTransaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDatabase(t)
+		locktest.Must(t, d.fences.Do(t.Context(), d.DB, "a", 5, func(tx *sql.Tx) error { return note(tx, 5) }))
+		d.locked = true
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		err := d.fences.Do(ctx, d.DB, "a", 7, func(*sql.Tx) error { t.Error("fn ran"); return nil })
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fence.ErrStale) {
+			t.Errorf("got %v", err)
+		}
+		locktest.Must(t, d.DB.Close()) // waits for the rollback
+		locktest.WantSame(t, "the state", d.now(), state{5, 5})
+	})
 }
 
 // The error says that the lock was lost, whenever that happened. database/sql only returns context.Canceled.

@@ -14,7 +14,7 @@ import (
 // Values for the durations of a [Rule]. A zero duration is not set, so these times have special values,
 // which a [Resolved] rule contains too.
 const (
-	// NoWait as WaitTime makes one attempt, in one round trip.
+	// NoWait as WaitTime makes one attempt, in one round trip, as core.WaitTime(0) does.
 	NoWait time.Duration = math.MinInt64 + 1 + iota
 	// WaitForever as WaitTime waits until the caller's context is done.
 	WaitForever
@@ -74,7 +74,8 @@ type Rule struct {
 
 	// WaitTime is the longest time to wait for the lock: 1ms to 87600h (10 years), [NoWait] or
 	// [WaitForever]. The wait ends a little before the caller's deadline in any case.
-	// Default: [DefaultWaitTime].
+	// Default: [DefaultWaitTime]. A literal 0 is not set, too, and so waits for 10 s: write [NoWait] for
+	// no wait. A rule file and a .proto refuse a zero.
 	WaitTime time.Duration
 
 	// LeaseTime is the longest time to hold the lock: 1ms to 87600h (10 years), or [Watchdog] to hold

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Set is a validated set of rules. It does not change and is safe for concurrent
@@ -18,6 +19,7 @@ type Set struct {
 	declared map[Endpoint][]Declared // the declarations that Overlay lays over lower layers
 	resolver *resolver               // for Overlay; without problems
 	file     string                  // the file from which the set was loaded
+	shared   sync.Map                // see Shared
 }
 
 // buildSet resolves everything that was declared.
@@ -154,6 +156,13 @@ func (s *Set) base() *resolver {
 		return r
 	}
 	return newResolver(&declarations{settings: defaultSettings()})
+}
+
+// Shared returns the value that adapters keep for this set under a key. The first call of a key calls create. Programs do
+// not need it.
+func (s *Set) Shared(key any, create func() any) any {
+	value, _ := s.orEmpty().shared.LoadOrStore(key, sync.OnceValue(create))
+	return value.(func() any)() //nolint:errcheck,forcetypeassert // the map has no other values
 }
 
 // Provider gives an adapter its rules. It is a [*Set], which never changes, or a [*Live]

@@ -25,7 +25,8 @@ type Settings struct {
 	AllowRekey bool
 
 	// Unmatched is the severity of a rule that matches no endpoint of the program. Default:
-	// [SeverityError].
+	// [SeverityError]. Rules for a transport whose guard did not get the set are a warning at the first
+	// call of the program, unless Unmatched is [SeverityIgnore].
 	Unmatched Severity
 
 	// Uncovered is the severity of an endpoint that may modify data and has no rule, not even

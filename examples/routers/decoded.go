@@ -11,8 +11,10 @@ func Decoded(router http.Handler) http.Handler {
 		if r.URL.RawPath != "" {
 			decoded := *r.URL
 			decoded.RawPath = ""
+			original := r
 			r = r.WithContext(r.Context()) // a copy
 			r.URL = &decoded
+			defer func() { original.MultipartForm = r.MultipartForm }() // net/http removes its files
 		}
 		router.ServeHTTP(w, r)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
@@ -31,7 +32,8 @@ func EchoRouted(next echo.HandlerFunc) echo.HandlerFunc {
 const routedMethod = "interlock.method"
 
 // EchoMiddleware locks all routes with the guard. Pass it to Echo.Use, after authentication and
-// together with [EchoRouted].
+// together with [EchoRouted]. It returns the error of the handler when the locks are released, and
+// echo answers it. If the handler gave up because its lock was lost, the guard has answered already.
 func EchoMiddleware(guard *httplock.Guard) echo.MiddlewareFunc {
 	guarded := guard.Middleware(http.HandlerFunc(handle))
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -40,7 +42,8 @@ func EchoMiddleware(guard *httplock.Guard) echo.MiddlewareFunc {
 				return next(c)
 			}
 			request, response := c.Request(), c.Response()
-			r := request.WithContext(context.WithValue(request.Context(), callKey{}, call{c, next}))
+			this := &call{c: c, next: next}
+			r := request.WithContext(context.WithValue(request.Context(), callKey{}, this))
 			defer func() {
 				request.MultipartForm = r.MultipartForm // net/http removes its files
 				c.SetRequest(request)
@@ -48,7 +51,7 @@ func EchoMiddleware(guard *httplock.Guard) echo.MiddlewareFunc {
 			}()
 			setPattern(c, r)
 			guarded.ServeHTTP(response, r)
-			return nil
+			return this.err
 		}
 	}
 }
@@ -57,6 +60,7 @@ func EchoMiddleware(guard *httplock.Guard) echo.MiddlewareFunc {
 type call struct {
 	c    echo.Context
 	next echo.HandlerFunc
+	err  error // of the handler
 }
 
 type callKey struct{}
@@ -92,15 +96,13 @@ func withoutRoute(c echo.Context) bool {
 	return notFound
 }
 
-// handle runs the handler under the lock. It writes the response for an error itself, so that the
-// guard sees the failure. If the handler gave up because of its lock, the guard responds.
+// handle runs the handler under the lock. After an error no debounce window begins.
 func handle(w http.ResponseWriter, r *http.Request) {
-	this := r.Context().Value(callKey{}).(call) //nolint:errcheck,forcetypeassert // EchoMiddleware sets it
-	c := this.c
-	c.SetRequest(r)
-	c.SetResponse(echo.NewResponse(w, c.Echo()))
-	if err := this.next(c); err != nil && httplock.Lost(r.Context()) == nil {
-		c.Error(err)
+	this := r.Context().Value(callKey{}).(*call) //nolint:errcheck,forcetypeassert // EchoMiddleware sets it
+	this.c.SetRequest(r)
+	this.c.SetResponse(echo.NewResponse(w, this.c.Echo()))
+	if this.err = this.next(this.c); this.err != nil {
+		aspect.CancelDebounce(r.Context())
 	}
 }
 

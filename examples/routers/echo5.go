@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v5"
 
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 )
 
@@ -19,7 +20,9 @@ func Echo5(guard *httplock.Guard, pay, cancel echo.HandlerFunc) (http.Handler, e
 }
 
 // Echo5Middleware locks all routes with the guard. Pass it to Echo.Use, after authentication. A middleware in Echo.Pre
-// runs before echo matches the route, and the guard answers 500 there.
+// runs before echo matches the route, and the guard answers 500 there. Echo5Middleware returns the error of the handler when
+// the locks are released, and echo answers it. If the handler gave up because its lock was lost, the guard has answered
+// already.
 func Echo5Middleware(guard *httplock.Guard) echo.MiddlewareFunc {
 	guarded := guard.Middleware(http.HandlerFunc(handle5))
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -29,7 +32,8 @@ func Echo5Middleware(guard *httplock.Guard) echo.MiddlewareFunc {
 				return next(c) // echo itself answers, with 404 or 405
 			}
 			request, response := c.Request(), c.Response()
-			r := request.WithContext(context.WithValue(request.Context(), call5Key{}, call5{c, next}))
+			this := &call5{c: c, next: next}
+			r := request.WithContext(context.WithValue(request.Context(), call5Key{}, this))
 			defer func() {
 				request.MultipartForm = r.MultipartForm // net/http removes its files
 				c.SetRequest(request)
@@ -40,7 +44,7 @@ func Echo5Middleware(guard *httplock.Guard) echo.MiddlewareFunc {
 				r.SetPathValue(value.Name, value.Value)
 			}
 			guarded.ServeHTTP(response, r)
-			return nil
+			return this.err
 		}
 	}
 }
@@ -49,19 +53,18 @@ func Echo5Middleware(guard *httplock.Guard) echo.MiddlewareFunc {
 type call5 struct {
 	c    *echo.Context
 	next echo.HandlerFunc
+	err  error // of the handler
 }
 
 type call5Key struct{}
 
-// handle5 runs the handler under the lock. It writes the response for an error itself, so that the guard sees the failure.
-// If the handler gave up because of its lock, the guard responds.
+// handle5 runs the handler under the lock. After an error no debounce window begins.
 func handle5(w http.ResponseWriter, r *http.Request) {
-	this := r.Context().Value(call5Key{}).(call5) //nolint:errcheck,forcetypeassert // Echo5Middleware sets it
-	c := this.c
-	c.SetRequest(r)
-	c.SetResponse(echo.NewResponse(w, c.Logger()))
-	if err := this.next(c); err != nil && httplock.Lost(r.Context()) == nil {
-		c.Echo().HTTPErrorHandler(c, err)
+	this := r.Context().Value(call5Key{}).(*call5) //nolint:errcheck,forcetypeassert // Echo5Middleware sets it
+	this.c.SetRequest(r)
+	this.c.SetResponse(echo.NewResponse(w, this.c.Logger()))
+	if this.err = this.next(this.c); this.err != nil {
+		aspect.CancelDebounce(r.Context())
 	}
 }
 

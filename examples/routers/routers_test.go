@@ -299,12 +299,27 @@ func TestChi_Mount(t *testing.T) {
 	wantStatus(t, send(shop, http.MethodPost, "/shops/7/orders/42/pay"), http.StatusConflict)
 }
 
-// echoes returns a shop on each version of echo. pay returns a status, or an error with the status of its answer. The
-// handler returns an error without a status as it is.
-func echoes() map[string]func(g *httplock.Guard, pay func(*http.Request) (int, error)) (http.Handler, error) {
-	return map[string]func(g *httplock.Guard, pay func(*http.Request) (int, error)) (http.Handler, error){
-		"v4": func(g *httplock.Guard, pay func(*http.Request) (int, error)) (http.Handler, error) {
-			return routers.Echo(g, func(c echo.Context) error {
+// echoShop returns a shop on a version of echo. pay returns a status, or an error with the status of its answer. The
+// handler returns an error without a status as it is. before is a middleware before the guard: next runs the guard and the
+// handler. It returns the status of its answer, or 0 and the error for echo.
+type echoShop func(g *httplock.Guard, pay func(*http.Request) (int, error), before func(next func() error) (int, error)) (http.Handler, error)
+
+// echoes returns a shop on each version of echo.
+func echoes() map[string]echoShop {
+	return map[string]echoShop{
+		"v4": func(g *httplock.Guard, pay func(*http.Request) (int, error), before func(next func() error) (int, error)) (http.Handler, error) {
+			e := echo.New()
+			e.Pre(routers.EchoRouted)
+			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+				return func(c echo.Context) error {
+					code, err := before(func() error { return next(c) })
+					if code != 0 {
+						return c.NoContent(code)
+					}
+					return err
+				}
+			}, routers.EchoMiddleware(g))
+			e.POST("/orders/:id/pay", func(c echo.Context) error {
 				code, err := pay(c.Request())
 				switch {
 				case err == nil:
@@ -314,10 +329,21 @@ func echoes() map[string]func(g *httplock.Guard, pay func(*http.Request) (int, e
 				default:
 					return echo.NewHTTPError(code, err.Error())
 				}
-			}, nil)
+			})
+			return routers.Decoded(e), g.Check(routers.EchoPatterns(e)...)
 		},
-		"v5": func(g *httplock.Guard, pay func(*http.Request) (int, error)) (http.Handler, error) {
-			return routers.Echo5(g, func(c *echo5.Context) error {
+		"v5": func(g *httplock.Guard, pay func(*http.Request) (int, error), before func(next func() error) (int, error)) (http.Handler, error) {
+			e := echo5.New()
+			e.Use(func(next echo5.HandlerFunc) echo5.HandlerFunc {
+				return func(c *echo5.Context) error {
+					code, err := before(func() error { return next(c) })
+					if code != 0 {
+						return c.NoContent(code)
+					}
+					return err
+				}
+			}, routers.Echo5Middleware(g))
+			e.POST("/orders/:id/pay", func(c *echo5.Context) error {
 				code, err := pay(c.Request())
 				switch {
 				case err == nil:
@@ -327,12 +353,62 @@ func echoes() map[string]func(g *httplock.Guard, pay func(*http.Request) (int, e
 				default:
 					return echo5.NewHTTPError(code, err.Error())
 				}
-			}, echo5.WrapHandler(http.NotFoundHandler()))
+			})
+			return routers.Decoded(e), g.Check(routers.Echo5Patterns(e)...)
 		},
 	}
 }
 
-// An error of an echo handler is answered under the lock, and no debounce window begins.
+// unchanged is a middleware that does nothing.
+func unchanged(next func() error) (int, error) { return 0, next() }
+
+// A middleware before the guard gets the error of the handler when the lock is free, and no debounce window has begun.
+// Before that, only the loss of a lock is answered.
+func TestEcho_ErrorForTheMiddlewareBefore(t *testing.T) {
+	t.Parallel()
+	errNoOrder := errors.New("no such order")
+	for name, serve := range echoes() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", Debounce: time.Hour}
+			b := newBench(t, rule)
+			lose := false
+			shop, err := serve(b.guard, func(r *http.Request) (int, error) {
+				hold := httplock.Hold(r.Context())
+				if lose {
+					if err := hold.Refresh(context.WithoutCancel(r.Context()), time.Millisecond); err != nil {
+						t.Error(err)
+					}
+					<-r.Context().Done()
+				}
+				return 0, errNoOrder
+			}, func(next func() error) (int, error) {
+				err := next()
+				if !errors.Is(err, errNoOrder) {
+					t.Errorf("the middleware before the guard gets the error %v", err)
+				}
+				if lose {
+					return 0, err
+				}
+				state, err := b.locks.Lock("order:42").State(context.Background())
+				if err != nil || len(state.Holders) > 0 {
+					t.Errorf("after the handler the lock has the holders %v: %v", state.Holders, err)
+				}
+				return http.StatusNotFound, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusNotFound)
+			lose = true
+			if lost := send(shop, http.MethodPost, "/orders/42/pay"); lost.Code != http.StatusInternalServerError || strings.Count(lost.Body.String(), "{") != 1 {
+				t.Errorf("after a loss: got %d %s", lost.Code, lost.Body)
+			}
+		})
+	}
+}
+
+// echo answers an error of a handler, and no debounce window begins.
 func TestEcho_Errors(t *testing.T) {
 	t.Parallel()
 	for name, serve := range echoes() {
@@ -346,7 +422,7 @@ func TestEcho_Errors(t *testing.T) {
 					return http.StatusPaymentRequired, errors.New("no money")
 				}
 				return http.StatusCreated, nil
-			})
+			}, unchanged)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -371,7 +447,7 @@ func TestEcho_Lost(t *testing.T) {
 			shop, err := serve(newBench(t, rule).guard, func(r *http.Request) (int, error) {
 				<-r.Context().Done()
 				return 0, r.Context().Err()
-			})
+			}, unchanged)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -392,7 +468,7 @@ func TestEcho_Multipart(t *testing.T) {
 			rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}"}
 			shop, err := serve(newBench(t, rule).guard, func(r *http.Request) (int, error) {
 				return http.StatusNoContent, r.ParseMultipartForm(0)
-			})
+			}, unchanged)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -401,12 +477,14 @@ func TestEcho_Multipart(t *testing.T) {
 			if err := errors.Join(form.WriteField("note", "quick"), form.Close()); err != nil {
 				t.Fatal(err)
 			}
-			r, w := httptest.NewRequest(http.MethodPost, "/orders/42/pay", &body), httptest.NewRecorder()
-			r.Header.Set("Content-Type", form.FormDataContentType())
-			shop.ServeHTTP(w, r)
-			wantStatus(t, w, http.StatusNoContent)
-			if r.MultipartForm == nil {
-				t.Error("the request has no form")
+			for _, path := range []string{"/orders/42/pay", "/orders/%34%32/pay"} { // Decoded copies a request with escapes
+				r, w := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body.Bytes())), httptest.NewRecorder()
+				r.Header.Set("Content-Type", form.FormDataContentType())
+				shop.ServeHTTP(w, r)
+				wantStatus(t, w, http.StatusNoContent)
+				if r.MultipartForm == nil {
+					t.Errorf("%s: the request has no form", path)
+				}
 			}
 		})
 	}

@@ -128,6 +128,9 @@ func (c *streamCall) Handle(ctx context.Context, messages methodcall.Messages) e
 	return c.Fallback(ctx, c.next, messages)
 }
 
+// SharesWindow returns true, because Connect reads a message only when it is received.
+func (c *streamCall) SharesWindow() bool { return true }
+
 func (c *streamCall) Fallback(ctx context.Context, handler any, messages methodcall.Messages) error {
 	run := handler.(connect.StreamingHandlerFunc) //nolint:errcheck,forcetypeassert // a handler of Connect, or of WithStreamFallback
 	return run(ctx, &conn{c.conn, messages})

@@ -226,7 +226,8 @@ func (bareConn) Spec() connect.Spec {
 // The interceptor does not change the calls of a client.
 func TestInterceptor_ClientsUnchanged(t *testing.T) {
 	t.Parallel()
-	b := setup(t, &shop{})
+	b := prepare(t, patient, &shop{})
+	b.serve(b.guard.Interceptor())
 	compiled := &ruleCounter{}
 	locks, err := core.New(b.redis.Client(), core.WithObserver(compiled.observer()))
 	if err != nil {

@@ -10,7 +10,8 @@
 // Rules are the rules of gRPC methods, in the same files and .proto options: the endpoint
 // `grpc: /shop.v1.Orders/Pay` is the procedure /shop.v1.Orders/Pay. Keys and conditions
 // use req, metadata (the headers of the request), method, peer and the variables of [WithVariable].
-// The documentation of rules, reload and streams in package grpclock applies here, too.
+// The key is built from the message that the handler gets, whichever encoding the caller chose, so both
+// read the same value. The documentation of rules, reload and streams in package grpclock applies here, too.
 // examples/connect is a whole service. CORS preflights are answered before an interceptor
 // sees them.
 //
@@ -24,7 +25,8 @@
 // # Where it goes
 //
 // Put the interceptor after recovery ([connect.WithRecover]), authentication and validation, and before an
-// interceptor that opens a transaction. The first interceptor in the list is the outermost. The interceptors
+// interceptor that opens a transaction, because calls that wait would hold connections of a pool that the holder may
+// need. The first interceptor in the list is the outermost. The interceptors
 // before the guard see the error of a refusal with its reason: it matches the sentinels of package core and
 // wraps an [*aspect.RefusedError]. If a call was skipped or a fallback ran, they see a reply that is a
 // proto.Message but does not have the generated type.
@@ -62,6 +64,11 @@
 //
 //   - A key over req needs the first message of a stream. If the server sends first,
 //     both sides would wait. See [WithServerFirst].
+//   - While a stream waits, the guard receives its messages, so that they do not occupy the window of the HTTP/2
+//     connection, which the holder of the lock may need. A stream that sends more than 1 MiB during its wait gets the
+//     answer for a taken lock. All streams that wait under one guard hold at most 64 MiB; beyond that, a stream
+//     is answered as an overload. A procedure without a registered descriptor waits with its messages unread, which can
+//     stall the other calls of its connection: import its generated package, or let its rule not wait.
 //   - The guard cannot see the write timeout of an HTTP server. Let rules wait for less than that.
 //   - Over HTTP/1.1 a client is informed of a loss only after it has sent its next message.
 //   - grpc-go clients do not retry by themselves, because a Connect server sends headers before each error,

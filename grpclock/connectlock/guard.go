@@ -54,7 +54,7 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 // [*ruleset.InvalidError]. A name is a service, "shop.v1.Orders", or the path that the New…Handler of
 // generated code returns, "/shop.v1.Orders/", or one procedure, "/shop.v1.Orders/Pay". Generated code has
 // constants for them. The guard cannot ask a handler for its procedures, so rules for procedures that are not
-// named count as unmatched.
+// named count as unmatched. A guard without any rules is an error, unless the client has a [Lock].
 //
 // Call Check once, with all names, after creating the handlers and before serving. Check reports a rule as an
 // error while no handler of its shape has the interceptor. After Check, the guard refuses a reload that Check

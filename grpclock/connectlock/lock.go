@@ -25,18 +25,20 @@ import (
 //
 // Lock panics if the rule is wrong for the procedure, if no descriptor of the procedure is known, if the procedure is a
 // stream, if its .proto file declares a rule, or if the procedure already has a Lock with another rule. A [Guard] of the
-// same client checks its rules together with the rules of Lock. [aspect.Of] returns the kill switch.
+// same client checks its rules together with the rules of Lock. Observers get a warning if the program drops the
+// interceptor without using it. [aspect.Of] returns the kill switch.
 func Lock(locks *core.Client, procedure, key string, further ...ruleset.Rule) connect.Interceptor {
-	methods, entry, err := methodrules.Lock("connectlock", locks, procedure, key, further)
+	locked, err := methodrules.Lock("connectlock", locks, procedure, key, further)
 	if err != nil {
 		panic(fmt.Sprintf("connectlock: Lock(%q): %s", procedure, strings.TrimPrefix(err.Error(), "ruleset: ")))
 	}
 	return connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		locked.Use()
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 			if spec := req.Spec(); spec.IsClient || spec.Procedure != procedure {
 				return next(ctx, req)
 			}
-			return response(methodcall.Unary(ctx, methods, entry, newUnaryCall(ctx, req, next)))
+			return response(methodcall.Unary(ctx, locked.Methods, locked.Entry, newUnaryCall(ctx, req, next)))
 		}
 	})
 }

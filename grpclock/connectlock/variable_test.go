@@ -2,11 +2,14 @@ package connectlock_test
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
@@ -50,4 +53,34 @@ func TestVariables_RepeatedOrMissingMetadata(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The key is built from the message that the handler gets. Connect itself refuses a JSON message that names a field twice.
+func TestVariables_OneMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{pay: func(ctx context.Context, req *request) (*receipt, error) {
+		core.MustHold(ctx, "order:"+req.GetOrderId())
+		return reply("paid"), nil
+	}}, connectlock.WithRules(rule("Pay")))
+	b.redis.Take("order:42", time.Minute)
+	for body, want := range map[string]int{
+		`{"orderId": "43"}`: http.StatusOK, `{"order_id": "43"}`: http.StatusOK,
+		`{"orderId": "42"}`: http.StatusConflict, `{"order_id": "42"}`: http.StatusConflict,
+		`{"orderId": "43", "order_id": "42"}`: http.StatusBadRequest, `{"orderId": "43", "orderId": "42"}`: http.StatusBadRequest,
+		`{"ORDERID": "42"}`: http.StatusBadRequest,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.server.URL+path("Pay")+"?order_id=42", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		response, err := b.server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: got %s, want %d", body, response.Status, want)
+		}
+	}
 }

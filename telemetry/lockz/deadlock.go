@@ -23,22 +23,27 @@ const persistence = 2 * time.Second
 
 // deadlocks watches rings of waiters. It keeps, counts and logs those that persist.
 type deadlocks struct {
-	graph   *graph
-	names   keyNames
-	logger  *slog.Logger
-	counter metric.Int64Counter
-	limit   ratelimit.Limiter
-	found   history[*cycle]
+	graph  *graph
+	names  keyNames
+	logger *slog.Logger
+	limit  ratelimit.Limiter
+	found  history[*cycle]
 }
 
+// newDeadlocks creates the counter, too. The counter is read at each collection, so that it begins at zero also if
+// the program sets its provider later: a monitor sees an increase only after it has seen 0.
 func newDeadlocks(g *graph, cfg *config) (*deadlocks, error) {
-	counter, err := cfg.meters.Meter(scopeName).Int64Counter("distributed_lock.deadlocks",
-		metric.WithUnit("{deadlock}"), metric.WithDescription("rings of callers that wait for each other; made by package lockz"))
+	d := &deadlocks{graph: g, names: cfg.names(), logger: cfg.logger}
+	_, err := cfg.meters.Meter(scopeName).Int64ObservableCounter("distributed_lock.deadlocks",
+		metric.WithUnit("{deadlock}"), metric.WithDescription("rings of callers that wait for each other; made by package lockz"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(d.found.count())
+			return nil
+		}))
 	if err != nil {
 		return nil, fmt.Errorf("counter of deadlocks: %w", err)
 	}
-	counter.Add(context.Background(), 0) //nolint:forbidigo // no request; a monitor sees an increase only after it has seen 0
-	return &deadlocks{graph: g, names: cfg.names(), logger: cfg.logger, counter: counter}, nil
+	return d, nil
 }
 
 // startWatch watches the ring c, which w closed, until w.endWatch is called.
@@ -76,7 +81,6 @@ func (d *deadlocks) watch(ctx context.Context, w *waiter, c *cycle) {
 // report keeps, counts and logs a deadlock.
 func (d *deadlocks) report(ctx context.Context, c *cycle) {
 	d.found.add("", c)
-	d.counter.Add(ctx, 1)
 	ok, suppressed := d.limit.Allow(time.Now())
 	if !ok {
 		return

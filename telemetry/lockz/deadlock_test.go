@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/core"
@@ -73,6 +75,21 @@ func TestDeadlock_TwoCallers(t *testing.T) {
 			t.Errorf("counted %d in the end, want 1", n)
 		}
 	})
+}
+
+// The counter begins at zero also if the program sets its meter provider after it has created the page. The test sets the
+// global provider, so it is not parallel.
+func TestDeadlock_MeterProviderSetLate(t *testing.T) { //nolint:paralleltest // see above
+	before := otel.GetMeterProvider()
+	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	if _, err := lockz.New(); err != nil {
+		t.Fatal(err)
+	}
+	b := &fixture{t: t, meters: sdkmetric.NewManualReader()}
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.meters)))
+	if n := b.countDeadlocks(); n != 0 {
+		t.Errorf("counted %d, want 0", n)
+	}
 }
 
 // A ring of three is found. Each caller waits for the next one.

@@ -50,6 +50,13 @@ func (h *history[T]) latest() (list []numberedEntry[T], total int64) {
 	return list, h.total
 }
 
+// count returns the number of entries ever added.
+func (h *history[T]) count() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.total
+}
+
 // event is a refusal or an incident, which an operator may ask about later.
 type event struct {
 	at     time.Time

@@ -17,12 +17,13 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// The statuses for a client that has left. statusClientGone is never sent; access logs show it, as nginx does.
-// statusUnread is sent, because two kinds of client still read the answer: a client that closed only its side of the
-// connection, and a client whose request the server itself canceled.
+// The answer to a client that has left. statusClientGone is never sent; access logs show it, as nginx does. The answer is
+// a whole one with statusUnread and retryUnread, because two kinds of client still read it: a client that closed only its side of
+// the connection, and a client whose request the server itself canceled, for example by a read deadline.
 const (
 	statusClientGone = 499
 	statusUnread     = http.StatusServiceUnavailable
+	retryUnread      = time.Second
 )
 
 var errAnswered = errors.New("the guard runs after a handler that has answered the request: put it before that handler")
@@ -103,17 +104,21 @@ func (a answer) answerLoss(refusal *aspect.RefusedError) Result {
 }
 
 // refuse prepares the answer to a request whose handler does not run, or whose response is discarded. The adapter writes
-// the answer with [Result.Refuse]. If the client has left, refuse itself answers.
+// the answer with [Result.Refuse].
 func (a answer) refuse(refusal *aspect.RefusedError) Result {
 	setOwnHeader(a.w.Header())
-	if refusal.Status.HTTP == 0 {
-		a.w.WriteHeader(statusUnread)
-		return Result{Abort: true, Writer: seal(a.w, statusClientGone)}
+	gone := refusal.Status.HTTP == 0
+	if gone {
+		refusal.Status.HTTP, refusal.RetryAfter = statusUnread, retryUnread
 	}
 	if seconds := nearestSeconds(refusal.RetryAfter); seconds > 0 {
 		a.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	r := Result{Abort: true, Refusal: refusal, Writer: a.w}
+	if gone {
+		r.logged = statusClientGone
+		return r
+	}
 	r.Problem, r.Cause = splitForLog(refusal)
 	return r
 }
@@ -132,6 +137,9 @@ func (r *Result) Refuse(write func(w Writer, refusal *aspect.RefusedError)) {
 		r.Writer = seal(w, w.Status())
 	case w.Status() < http.StatusBadRequest:
 		w.WriteHeader(status) // an error writer that wrote nothing must not look like success
+	}
+	if r.logged != 0 {
+		r.Writer = seal(w, r.logged)
 	}
 }
 

@@ -99,4 +99,6 @@ type Result struct {
 	// Writer is the response writer for the layers outside the guard. Refuse may replace it. If it is nil, those
 	// layers keep their response writer.
 	Writer Writer
+
+	logged int // the status that access logs show instead of the status that is sent; 0 if they are the same
 }

@@ -9,7 +9,7 @@
 // httpcall writes the answer: RFC 9457 problem documents, Retry-After, and the headers [failpolicy.StatusHeader] and
 // [failpolicy.TokenHeader]. It does not depend on how a router matches routes or stores its context.
 //
-// If the client has disconnected, access logs show status 499. The answer that is sent is an empty 503, because a client
-// that closed only its sending side may still read it. No answer that httpcall writes contains a key, an owner, or a
+// If the client has disconnected, access logs show status 499. The answer that is sent is a 503 with Retry-After, because
+// a client that closed only its sending side may still read it. No answer that httpcall writes contains a key, an owner, or a
 // message from Redis.
 package httpcall

@@ -24,12 +24,13 @@ func Serve(call *Call) Result {
 	if x.frame.alreadyGuarded() || isPreflight(call.Request) && x.methodUnnamed(http.MethodOptions) {
 		return Result{Unguarded: true}
 	}
+	x.body.request, x.body.original = call.Request, call.Request.Body
+	x.body.limit, x.body.room = call.Entry.Extra.maxBody, call.Entry.Extra.room
 	if err := x.frame.problem(); err != nil {
-		drain(call.Request, call.Writer)
+		x.body.drain(call.Writer)
 		return x.answer().refuse(aspect.Misconfigured(call.Entry.Endpoint, err))
 	}
-	x.body = heldBody{request: call.Request, limit: call.Entry.Extra.maxBody, room: call.Entry.Extra.room}
-	defer x.body.stop()
+	defer x.leaveBody()
 	x.adoptKeptBody()
 	outcome := call.Entry.Point.Run(call.Request.Context(), x)
 	if call.Router.Abandoned() {
@@ -48,12 +49,13 @@ type exchange struct {
 	Call
 	frame Frame
 
-	values  *httpvars.Request // nil until a rule needs a variable
-	body    heldBody
-	entered bool          // the handlers that the guard protects were called
-	buffer  *buffer       // holds the response back; nil if the route has no buffer
-	header  http.Header   // a copy made before the handlers ran; nil with a buffer, or without a lock
-	inner   *sealedWriter // the response writer of an inner guard that has answered into buffer; nil if none has
+	values   *httpvars.Request // nil until a rule needs a variable
+	body     heldBody
+	entered  bool          // the handlers that the guard protects were called
+	replaced bool          // handlers replaced the body of the request
+	buffer   *buffer       // holds the response back; nil if the route has no buffer
+	header   http.Header   // a copy made before the handlers ran; nil with a buffer, or without a lock
+	inner    *sealedWriter // the response writer of an inner guard that has answered into buffer; nil if none has
 }
 
 // newFrame returns the frame of a guard for one request.
@@ -95,25 +97,53 @@ func (x *exchange) adoptKeptBody() {
 // Env implements [aspect.Call].
 func (x *exchange) Env(context.Context) keyexpr.Env { return x.variables() }
 
-// AnswerBy implements an optional method of [aspect.Call].
-func (x *exchange) AnswerBy() time.Time { return x.frame.answerBy }
+// AnswerBy implements an optional method of [aspect.Call]. A request whose body would occupy its connection has no time to
+// wait.
+func (x *exchange) AnswerBy() time.Time {
+	if x.occupies() && x.body.tooLarge() {
+		return time.Now()
+	}
+	return x.frame.answerBy
+}
+
+// EndWait implements an optional method of [aspect.Call].
+func (x *exchange) EndWait(end func(reason error)) bool {
+	if !x.occupies() {
+		return false
+	}
+	x.body.endWith(end)
+	return true
+}
+
+// occupies reports whether the request has a body that would occupy the window of a connection during a wait.
+func (x *exchange) occupies() bool {
+	_, read := x.bodyRead()
+	return !read && hasBody(x.Request) && x.body.shareable()
+}
 
 // Abandoned implements an optional method of [aspect.Call].
 func (x *exchange) Abandoned() bool { return x.Router.Abandoned() }
 
-// BeforeWait implements an optional method of [aspect.Call]. An HTTP/1 server notices that a client has left only after
-// the body was read, so prepare reads the body before the request waits. An HTTP/2 server always notices. A body that was
-// read for a key stays in memory during the wait, so prepare reserves room for it.
+// BeforeWait implements an optional method of [aspect.Call]. It reads the body ahead; see [heldBody]. An HTTP/1 server
+// notices that a client has left only after the body was read, so prepare returns when the body is read. Over HTTP/2 the
+// request waits at once. A body that was read for a key stays in memory during the wait, so prepare reserves room for it.
+// A request without a version does not come from net/http, but from a server that has read the body.
 func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
 	if content, read := x.bodyRead(); read {
 		return func(context.Context) error {
 			return x.body.keep(int64(len(content)), slices.ContainsFunc(lateVariables(), x.Entry.Point.Uses))
 		}
 	}
-	if !hasBody(x.Request) || x.Request.ProtoMajor > 1 || x.Request.ContentLength > x.body.limit {
+	switch {
+	case !hasBody(x.Request), x.Request.ProtoMajor < 1:
 		return nil
+	case x.body.shareable():
+		return x.body.readAlong
+	case x.Request.ContentLength > x.body.limit:
+		return nil
+	default:
+		return x.body.readAhead
 	}
-	return x.body.readAhead
 }
 
 // bodyRead returns the body if a key or a condition has read it.
@@ -124,12 +154,27 @@ func (x *exchange) bodyRead() (content []byte, read bool) {
 	return x.values.Body()
 }
 
+// isWhole reports whether the whole body is in memory.
+func (x *exchange) isWhole() bool {
+	_, read := x.bodyRead()
+	return read || x.body.ahead != nil && x.body.ahead.complete()
+}
+
 // drainBody reads the rest of the body, which no handler reads, and gives back its room.
 func (x *exchange) drainBody() {
-	if _, read := x.bodyRead(); !read {
-		drain(x.Request, x.Writer)
+	if !x.isWhole() {
+		x.body.drain(x.Writer)
 	}
 	x.body.stop()
+}
+
+// leaveBody ends reading ahead. If the request has a body of the guard, and a part of the original is unread, it gives the
+// original back.
+func (x *exchange) leaveBody() {
+	x.body.stop()
+	if !x.isWhole() && !x.replaced {
+		x.body.restore()
+	}
 }
 
 // Handle implements [aspect.Call].
@@ -149,13 +194,22 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 		x.header = x.Writer.Header().Clone()
 	}
 	x.markHeader(g, h.Writer)
-	ran := x.Router.Run(context.WithValue(ctx, frameKey{}, &x.frame), h)
+	ran := x.run(context.WithValue(ctx, frameKey{}, &x.frame), h)
 	if x.buffer == nil {
 		x.Writer = ran.Writer
 	} else {
 		x.inner, _ = ran.Writer.(*sealedWriter) //nolint:errcheck // nil is the answer
 	}
 	return x.errorOf(ctx, ran)
+}
+
+// run runs handlers. It records whether they replaced the body of the request.
+func (x *exchange) run(ctx context.Context, h Handlers) RunResult {
+	x.body.keepType()
+	given := x.Request.Body
+	ran := x.Router.Run(ctx, h)
+	x.replaced = !x.Router.Abandoned() && !sameValue(given, x.Request.Body)
+	return ran
 }
 
 // markHeader adds the lock status and the fencing token to the header of the response.
@@ -181,7 +235,7 @@ func (x *exchange) Fallback(ctx context.Context, name string) error {
 	if o, _ := aspect.OutcomeFrom(ctx); x.answer().routerAnswers(&o) {
 		return aspect.ErrHandlerFailed
 	}
-	ran := x.Router.Run(ctx, Handlers{Fallback: name})
+	ran := x.run(ctx, Handlers{Fallback: name})
 	x.Writer = ran.Writer
 	return x.errorOf(ctx, ran)
 }

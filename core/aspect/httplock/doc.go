@@ -62,6 +62,24 @@
 // client_ip, and the variables that [WithVariable] registers. client_ip is the address of the connection, unless
 // [WithClientIP] replaces it.
 //
+// # The key and the handler read the same value
+//
+// The client fills the query, the form, the cookies and the body at the same time, so a lock protects an order only if the
+// handler reads its number from the place that the key names:
+//
+//	path.id       r.PathValue
+//	query.id      r.URL.Query
+//	form.id       r.PostFormValue, r.PostForm, and r.FormValue
+//	cookie.id     r.Cookie
+//	body.id       encoding/json
+//
+// r.FormValue prefers a urlencoded form to the query. Beside a key over the query, a client that adds such a form chooses
+// another lock than the handler needs. Package keyexpr describes the requests that are refused because handlers may read
+// either of two values, and the binders of frameworks. Where a handler merges places, or reads a value in a way that you do
+// not know, check the lock for the value that it uses. MustHold panics if the request holds another lock:
+//
+//	core.MustHold(r.Context(), "order:pay:"+order)
+//
 // # What the guard guarantees
 //
 // A handler runs once, under the locks of all rules of its route, or not at all. It runs without its lock only
@@ -93,25 +111,37 @@
 // or a message of Redis. A wait ends in time for an answer before the WriteTimeout of the server.
 //
 // The guard attempts to take the lock before it reads a body that the key does not use. If another caller holds
-// the lock and the request came over HTTP/1, the guard reads the body, up to [WithMaxBody], before it waits. Only then
-// does net/http notice that the client has left. A handler that answers while its client still sends therefore needs
-// HTTP/2, or a rule that does not wait. The handler still gets the whole body. Set the ReadTimeout of the server, which
-// limits a body that arrives slowly. All requests that wait under one guard hold at most 64 MiB of
-// bodies. Beyond that, a request waits with its body unread, and a request whose key uses the body is answered as
-// an overload.
+// the lock, the guard reads the body, up to [WithMaxBody], while the request waits. The handler still gets the whole body.
+// Set the ReadTimeout of the server, which limits a body that arrives slowly.
+//
+//   - Over HTTP/1, net/http notices only after the body was read that the client has left. So the guard reads the body before it
+//     waits. A handler that answers while its client still sends needs HTTP/2, or a rule that does not wait.
+//   - Over HTTP/2, unread bodies occupy the window of the connection, and the holder of the lock may need that window for its
+//     own body. So the guard reads during the wait, and a request with a larger body does not wait: it gets the answer
+//     for a taken lock. If large uploads shall wait, set [WithMaxBody].
+//
+// All requests that wait under one guard hold at most 64 MiB of bodies. Beyond that, a request over HTTP/2, or one whose key
+// uses the body, is answered as an overload. Any other request waits with its body unread.
+//
+// If the client has left, access logs show 499. The guard sends 503 with Retry-After, because some clients still read:
+// clients that closed only their side of the connection, and clients whose request the server itself canceled. net/http
+// does that when a read deadline passes that a layer around the guard has set with
+// [http.ResponseController.SetReadDeadline], even if the request has no body. Set it for requests with a body only, or inside
+// the guard.
 //
 // A reload of a [ruleset.Live] changes all routes at once. The guard refuses a reload that [Guard.Check] would not
 // accept and keeps the old rules. A request runs to its end under the rules with which it began.
 //
 // # What the guard does not do
 //
-// The guard sees only the answer, not an error that a handler of another framework returns to that framework. An adapter
-// for such a framework writes the answer for that error below the guard, unless [Lost] returns an error.
-// The guard does not answer on a connection that a handler hijacks. If a handler returns while its work goes on, as
-// [http.TimeoutHandler] does after a timeout, the lock is released during that work. Put such a handler around the guard
-// and not into it, or hand the lock over to the work with [core.Hold.Handover]. If a router keeps its writers
-// in a pool, as echo does, use a timeout outside the guard that waits for the handler, such as echo's
-// ContextTimeout.
+// The guard sees only the answer, not an error that a handler of another framework returns to that framework. An
+// adapter for such a framework keeps that error, calls [aspect.CancelDebounce], writes nothing, and returns the error
+// to the framework after the guard has returned, so that the middlewares before the guard get it. If the handler gave
+// up because its lock was lost, the guard has answered by then. The guard does not answer on a connection that a
+// handler hijacks. If a handler returns while its work goes on, as [http.TimeoutHandler] does after a timeout, the lock
+// is released during that work. Put such a handler around the guard and not into it, or hand the lock over to the work
+// with [core.Hold.Handover]. If a router keeps its writers in a pool, as echo does, use a timeout outside the guard
+// that waits for the handler, such as echo's ContextTimeout.
 //
 // Handlers that neither Handle nor Middleware guards run unlocked. Check reports that only if Middleware was never
 // called. Prove with a test that a route is guarded: while redistest.Server.Take holds the lock for another holder, the
@@ -121,7 +151,8 @@
 // # Place in the chain
 //
 // Put the guard after recovery, tracing, logging, compression and authentication, and before anything that opens
-// a transaction, so that the lock outlives it. If a rule reads a registered variable that authentication has not set
+// a transaction. The lock then outlives the transaction, and requests that wait hold no connection of a pool that the holder
+// may need. If a rule reads a registered variable that authentication has not set
 // yet, the guard answers 500; the first such request is reported as a warning.
 //
 // Shut down the server first, then the Live set and the lock client, then the Redis client.

@@ -38,6 +38,8 @@ type Guard struct {
 	handled map[ruleset.Endpoint]bool               // the routes that Handle registered; method "*" for any method
 	failed  []error                                 // the errors of Handle when it registered nothing
 
+	shared *Guard // the guard that guardOf returns; nil in that guard itself
+
 	// The guard that guardOf returns uses the fields below.
 	locks   []*lock // guarded by mu
 	numbers httpcall.Numbers
@@ -58,6 +60,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 		return nil, fmt.Errorf("httplock: New: %w", err)
 	}
 	g := newGuard(observed, cfg)
+	g.shared = shared
 	g.routes.Include(shared.routes)
 	if g.rules, err = g.routes.Table(rules); err != nil {
 		return nil, fmt.Errorf("httplock: New: %w", err)
@@ -268,8 +271,9 @@ func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 //
 // A rule that matches no route is an error, a warning to observers, or ignored, as the [ruleset.Settings] of the
 // set say. The same holds for a route without a rule, unless its method is GET, HEAD, OPTIONS or TRACE. A rule for a
-// route that Handle did not register is an error if Middleware was never called. After Check, the guard checks
-// every reload in the same way and refuses a reload that does not pass.
+// route that Handle did not register is an error if Middleware was never called. A guard without any rules is an
+// error, unless the client has a [Lock]. So is a route for which another guard of the client has the same set. After
+// Check, the guard checks every reload in the same way and refuses a reload that does not pass.
 func (g *Guard) Check(patterns ...string) error {
 	for _, pattern := range patterns {
 		route, err := routeOf(pattern)
@@ -288,6 +292,9 @@ func (g *Guard) Check(patterns ...string) error {
 		report.Add(ruleset.Endpoint{}, err)
 	}
 	g.mu.Unlock()
+	if len(report.Errors())+len(g.rules.Entries()) == 0 && g.cfg.sources.IsEmpty() && !g.shared.hasLocks() {
+		report.Add(ruleset.Endpoint{}, errors.New("the guard has no rules: give it WithSet or WithRules, or give Handle a rule"))
+	}
 	return g.aspect.Conclude(report)
 }
 
@@ -296,6 +303,13 @@ func (g *Guard) Check(patterns ...string) error {
 // `interlock check --routes` reads it to check a rule file without the program.
 func (g *Guard) WriteRoutes(w io.Writer) error {
 	return g.cfg.WriteRoutes(w, g.all(), slices.Collect(maps.Keys(g.cfg.fallbacks)))
+}
+
+// hasLocks reports whether Lock was called.
+func (g *Guard) hasLocks() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.locks) > 0
 }
 
 // all returns the known routes.
@@ -411,6 +425,6 @@ func Hold(ctx context.Context) *core.Hold { return httpcall.FrameOf(ctx).Hold() 
 func Caller(ctx context.Context) context.Context { return httpcall.FrameOf(ctx).Caller(ctx) }
 
 // Lost returns the loss that canceled the context of a handler, nil if its lock was not lost. A loss matches [core.ErrLost].
-// After a shutdown that did not wait for the handler, it matches [core.ErrClosed]. An adapter of a framework whose handlers
-// return errors leaves the answer to the guard if Lost returns an error.
+// After a shutdown that did not wait for the handler, it matches [core.ErrClosed]. A handler that gives up because of a
+// loss writes no answer, and the guard answers.
 func Lost(ctx context.Context) error { return httpcall.LossOf(ctx) }

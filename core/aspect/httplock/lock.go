@@ -29,7 +29,8 @@ import (
 // Lock panics if the rule is wrong. Only a request shows the Pattern: if the key reads a path value that the Pattern does
 // not have, or reads a path value although there is no Pattern, the answer is 500, and observers get a warning.
 // [Guard.Handle] knows the pattern and finds such a mistake at once. [Guard.Check] includes a Lock only after its first
-// request. [aspect.Of] returns the kill switch.
+// request. Observers get a warning if the program drops the middleware without using it. [aspect.Of] returns the kill
+// switch.
 func Lock(locks *core.Client, key string, further ...ruleset.Rule) func(http.Handler) http.Handler {
 	where := "Lock at " + httpcall.CallSite()
 	rule, err := httpcall.LockRule(key, further)
@@ -41,7 +42,9 @@ func Lock(locks *core.Client, key string, further ...ruleset.Rule) func(http.Han
 	if err := ruleset.Invalid(l.problems()...); err != nil {
 		panic("httplock: " + strings.TrimPrefix(err.Error(), "ruleset: "))
 	}
+	mark := l.returned.Watch(g.aspect, &ruleset.Problem{Message: where + ": the program has dropped the middleware, so it locks nothing: put it around a handler"})
 	return func(next http.Handler) http.Handler {
+		mark.Use()
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			c := call{cfg: &g.cfg, entry: l.at(r.Pattern), w: httpcall.WriterOf(w), r: r, next: next}
 			c.serve(g.aspect, l)
@@ -72,6 +75,7 @@ type lock struct {
 	rule     ruleset.Rule
 	places   httpcall.Places           // by the route of the Pattern
 	problems func() []*ruleset.Problem // returns the problems that the rule has for every Pattern
+	returned aspect.Returned           // the middlewares
 }
 
 // lockAt returns the lock for a call of Lock at where. The same rule at the same where gets the same lock, so the program

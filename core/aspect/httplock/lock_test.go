@@ -3,6 +3,7 @@ package httplock_test
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -233,5 +234,42 @@ func TestLock_BesideAGuard(t *testing.T) {
 	}
 	if !slices.Equal(codes, []int{409, 409, 202}) {
 		t.Errorf("got %v", codes)
+	}
+}
+
+// A middleware that is around no handler warns when it is garbage.
+func TestLock_Dropped(t *testing.T) {
+	t.Parallel()
+	warned := make(chan string, 10)
+	b := newBench(t, core.WithObserver(&core.Observer{Rules: &aspect.Observer{Warning: func(p *ruleset.Problem) { warned <- p.Error() }}}))
+	b.lock(orderKey, ok)
+	httplock.Lock(b.locks, orderKey)
+	timeout := time.Now().Add(5 * time.Minute) // for a test that fails
+	for len(warned) == 0 && time.Now().Before(timeout) {
+		runtime.GC()
+	}
+	select {
+	case got := <-warned:
+		if !strings.Contains(got, "Lock at ") || !strings.Contains(got, "lock_test.go:") || !strings.Contains(got, "put it around a handler") {
+			t.Errorf("got the warning %q", got)
+		}
+	default:
+		t.Error("no warning")
+	}
+}
+
+// A guard without any rules guards nothing.
+func TestCheck_NoRules(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if err := b.guard.HandleFunc(b.mux, "POST /orders", ok); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.guard.Check(); err == nil || !strings.Contains(err.Error(), "the guard has no rules: give it WithSet or WithRules") {
+		t.Errorf("got %v", err)
+	}
+	b.lock(orderKey, ok)
+	if err := b.guard.Check(); err != nil {
+		t.Errorf("with a Lock: %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func TestMiddleware_BeforeTheRouter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
-			every := ruleset.Rule{Endpoint: ruleset.HTTP("* /*"), Key: "every:#{method}"} // the route has an exact rule
+			every := ruleset.Rule{Endpoint: ruleset.HTTP("* /*"), Key: "every:#{client_ip}"} // the route has an exact rule
 			b := newBench(t, core.WithObserver(seen.observer()), httplock.WithRules(at("POST /orders/{id}"), every, ruleset.Rule{Endpoint: ruleset.HTTP("GET /orders/{id}"), None: true}))
 			b.mux.HandleFunc("POST /orders/{id}", func(http.ResponseWriter, *http.Request) { t.Error("the handler runs") })
 			shop := around(b.guard.Middleware, b.mux)

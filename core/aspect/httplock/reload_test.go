@@ -64,14 +64,15 @@ func TestGuard_Concurrently(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rules.Close()
-	locks, err := core.New(redistest.New(t).Client())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = locks.Close(context.Background()) }()
 	const rounds = 30
-	var guards [2]*httplock.Guard // over one Live set
+	redis := redistest.New(t)
+	var guards [2]*httplock.Guard // over one Live set, each with its own client
 	for i := range guards {
+		locks, err := core.New(redis.Client())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = locks.Close(context.Background()) }()
 		if guards[i], err = httplock.New(locks, httplock.WithSet(rules)); err != nil {
 			t.Fatal(err)
 		}

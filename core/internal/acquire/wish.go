@@ -148,7 +148,7 @@ func NotQueued(err error, key string, kind *redisstore.Kind) error {
 // lateAnswer lets the reaper check whether an acquire that was given up was answered later.
 type lateAnswer struct {
 	call        *redisstore.Call[redisstore.Grant]
-	leavesField bool // a refusal leaves the field in a queue in Redis
+	leavesField bool // after a refusal or an error, the field may be in a queue in Redis, because of this or an earlier call
 }
 
 // Late returns the outcome of the acquire, if its answer has arrived.
@@ -159,11 +159,9 @@ func (l lateAnswer) Late() reaper.Outcome {
 		return reaper.Pending
 	case wire.Short(err):
 		return reaper.Granted // too few replicas acknowledged
-	case err != nil && fate != wire.Unknown:
-		return reaper.Unchanged
-	case err != nil:
+	case err != nil && fate == wire.Unknown:
 		return reaper.Unknown
-	case grant.Refusal != nil && !l.leavesField:
+	case (err != nil || grant.Refusal != nil) && !l.leavesField:
 		return reaper.Unchanged
 	default:
 		return reaper.Granted

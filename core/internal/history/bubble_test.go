@@ -90,7 +90,7 @@ func (p *place) connect(ctx context.Context, network, addr string) (net.Conn, er
 }
 
 // registerArray contains the values that the locks guard.
-type registerArray [24]atomic.Uint64
+type registerArray [32]atomic.Uint64
 
 func (r *registerArray) load(slot int) uint64         { return r[slot].Load() }
 func (r *registerArray) store(slot int, value uint64) { r[slot].Store(value) }

@@ -8,7 +8,8 @@
 // Redis.
 //
 // Every event contains the kind of its lock. Reentrant, fair, fenced and spin locks have one holder at a time, and the
-// tokens of fenced locks rise from grant to grant. Readers hold a lock beside other readers, but never beside a writer,
+// tokens of fenced locks rise from grant to grant. Each value of a group is a separate lock. A hold with a limit is trusted
+// no longer than its limit. Readers hold a lock beside other readers, but never beside a writer,
 // except inside the write hold of the same owner. A semaphore never has more holders than permits, and at the end it
 // has all its permits.
 //
@@ -27,12 +28,13 @@
 // leases, holds, waits, wakeups and leftovers are the rules; judge applies them; window prints the events around a
 // violation.
 //
-// The tests run the workers: as processes beside a redis-server that is stopped, killed and cut off, and in a
-// synctest bubble on the embedded Redis. A test that fails prints its seed, which repeats the operations and the
+// The tests run the workers: as processes beside a redis-server that is stopped, killed and cut off, where threads that
+// lock like Redisson want one of the locks, and in a synctest bubble on the embedded Redis. A test that fails prints its seed, which repeats the operations and the
 // faults, though not the exact interleaving:
 //
 //	go test -v ./core/internal/history -run Processes   # a few seconds
 //	INTERLOCK_HISTORY=60s INTERLOCK_HISTORY_SEED=7 go test -v ./core/internal/history -run Processes
+//	INTERLOCK_HISTORY=1h go test -v -timeout 90m ./core/internal/history -run Processes
 //	INTERLOCK_HISTORY_BUBBLE=1h go test -v ./core/internal/history -run Bubble
 //	INTERLOCK_HISTORY_MUTANTS=1 go test -v ./core/internal/history -run Mutants   # three; all: all of them
 //

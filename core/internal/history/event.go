@@ -61,10 +61,11 @@ type Event struct {
 type Ask struct {
 	Wait    time.Duration `json:"wait"` // NoWaitTime: the caller gave no wait time
 	Lease   time.Duration `json:"lease"`
-	Renewed bool          `json:"renewed,omitempty"` // the caller gave no lease, so the watchdog renews it
-	Reentry bool          `json:"reentry,omitempty"` // called with the context of a hold on the same keys
-	Cut     time.Duration `json:"cut,omitempty"`     // when the caller's context was or would have been canceled; 0: never
-	Queued  time.Duration `json:"queued,omitempty"`  // when Redis answered that the lock is taken; 0: no such answer came
+	Renewed bool          `json:"renewed,omitempty"`  // the caller gave no lease, so the watchdog renews it
+	MaxHold time.Duration `json:"max_hold,omitempty"` // the longest hold of a renewed lease; 0: unlimited
+	Reentry bool          `json:"reentry,omitempty"`  // called with the context of a hold on the same keys
+	Cut     time.Duration `json:"cut,omitempty"`      // when the caller's context was or would have been canceled; 0: never
+	Queued  time.Duration `json:"queued,omitempty"`   // when Redis answered that the lock is taken; 0: no such answer came
 }
 
 // NoWaitTime is the Wait of an acquisition that waits until its context is canceled.
@@ -128,7 +129,13 @@ const (
 	ReadLock  Lock = "read" // has the same key as WriteLock
 	WriteLock Lock = "write"
 	Permit    Lock = "permit" // a permit of a semaphore; Limits.Permits contains their number
+	Group     Lock = "group"  // values of one group; each value is a key
+
+	NonReentrant Lock = "non-reentrant"
 )
+
+// Passes reports whether a process may pass a lock of this kind from caller to caller in memory.
+func (l Lock) Passes() bool { return l == Reentrant || l == NonReentrant || l == Spin }
 
 // mostReserve is the most by which a handed-over fixed lease is extended in Redis.
 const mostReserve = 100 * time.Millisecond
@@ -136,7 +143,7 @@ const mostReserve = 100 * time.Millisecond
 // longest returns how long the lease of an acquisition can last in Redis. A process that hands over a
 // fixed lease may add a reserve of the same length, so that the lock can be passed on again.
 func (e *Event) longest() time.Duration {
-	if e.Lock != Reentrant && e.Lock != Spin {
+	if !e.Lock.Passes() {
 		return e.Ask.Lease
 	}
 	return e.Ask.Lease + min(e.Ask.Lease, mostReserve)

@@ -40,7 +40,7 @@ func (h *held) use() {
 		h.passOn()
 	case h.event.Keys[0] == busiest, !h.chance(h.Special):
 		h.update(h.upTo(h.Work))
-	case n < 20, n < 50 && h.event.Lock == history.Permit: // permits have no re-entry
+	case n < 20, n < 50 && !h.reenters():
 		h.update(h.upTo(h.Long) / 2)
 	case n < 40:
 		h.reenter(1 + h.IntN(3))
@@ -49,7 +49,7 @@ func (h *held) use() {
 	case n < 60:
 		h.handOver()
 		return
-	case n < 68 && h.event.Lock != history.Permit:
+	case n < 68 && h.reenters():
 		h.handOverInner()
 		return
 	case n < 76:
@@ -66,6 +66,11 @@ func (h *held) use() {
 	h.release()
 }
 
+// reenters reports whether the lock has re-entries.
+func (h *held) reenters() bool {
+	return h.event.Lock != history.Permit && h.event.Lock != history.NonReentrant
+}
+
 // moment is the length of a hold that passes the lock on to other holds of its run.
 const moment = 5 * time.Millisecond
 
@@ -77,7 +82,7 @@ func (h *held) passOn() {
 		return
 	case n < 45:
 		h.look()
-	case n < 60:
+	case n < 60 && h.reenters():
 		h.reenter(1)
 	}
 	h.update(h.upTo(moment))

@@ -12,8 +12,25 @@ func (j *judge) losses() {
 		if e.Hold == nil || e.Hold.Cause != Lost || e.Ask.Reentry {
 			continue
 		}
-		if safe, ok := j.safeUntil(e); ok && e.Hold.Ended < safe {
+		if safe, ok := j.safeUntil(e); ok && e.Hold.Ended < safe && !e.pastLimit(e.Hold.Ended) {
 			j.reportf(EarlyLoss, []*Event{e}, "%s lost %s %s before its deadline", e.Owner, e.Keys[0], safe-e.Hold.Ended)
+		}
+	}
+}
+
+// pastLimit reports whether the limit of a hold may have passed at a time.
+func (e *Event) pastLimit(at time.Duration) bool {
+	return e.Ask.MaxHold > 0 && at >= e.Begin+e.Ask.MaxHold
+}
+
+// limits finds holds that their holders trusted for longer than their MaxHold. Refresh ends the limit.
+func (j *judge) limits() {
+	for _, e := range j.acquires {
+		if e.Hold == nil || e.Ask.MaxHold == 0 || e.Ask.Reentry || e.Hold.Refreshed {
+			continue
+		}
+		if over := e.Hold.Alive - (e.End + e.Ask.MaxHold) - j.slack(e.Process, e.Begin, e.Hold.Alive); over > 0 {
+			j.reportf(HeldTooLong, []*Event{e}, "%s trusted its hold of %s, limited to %s, for %s more", e.Owner, e.Keys[0], e.Ask.MaxHold, over)
 		}
 	}
 }
@@ -26,7 +43,7 @@ func (j *judge) releases() {
 		}
 		h := e.Hold
 		safe, ok := j.safeUntil(e)
-		if gone := h.Release.Outcome == Lost || h.Release.Outcome == NotHeld; gone && h.Ended == 0 && ok && h.Release.End < safe {
+		if gone := h.Release.Outcome == Lost || h.Release.Outcome == NotHeld; gone && h.Ended == 0 && ok && h.Release.End < safe && !e.pastLimit(h.Release.End) {
 			j.reportf(ReleaseLost, []*Event{e}, "the release of %s by %s says %q, %s before the deadline (%s)",
 				e.Keys[0], e.Owner, h.Release.Outcome, safe-h.Release.End, h.Release.Note)
 		}

@@ -9,7 +9,7 @@ import (
 func Judge(limits Limits, events []Event) []Violation {
 	j := newJudge(limits, events)
 	for _, rule := range []func(){
-		j.exclusion, j.updates, j.reads, j.tokens, j.holders, j.overruns, j.judgeRuns, j.judgeForced, j.losses, j.releases,
+		j.exclusion, j.updates, j.reads, j.tokens, j.holders, j.overruns, j.limits, j.judgeRuns, j.judgeForced, j.losses, j.releases,
 		j.waits, j.reentries, j.refusals, j.wakeups, j.leftovers, j.ends,
 	} {
 		rule()

@@ -41,6 +41,17 @@ func refused(begin, end time.Duration, wait time.Duration, outcome history.Outco
 	}
 }
 
+func leased(d time.Duration, e history.Event) history.Event {
+	e.Ask.Lease = d
+	return e
+}
+
+// atMost gives a hold a limit.
+func atMost(d time.Duration, e history.Event) history.Event {
+	e.Ask.MaxHold = d
+	return e
+}
+
 func force(begin, end time.Duration, outcome history.Outcome) history.Event {
 	return history.Event{Kind: history.Force, Process: 2, Keys: []string{"k"}, Begin: begin, End: end, Outcome: outcome}
 }
@@ -295,6 +306,12 @@ func TestJudge(t *testing.T) {
 			hold("a", 0, 500*ms), changed(refused(0, 111*ms, history.NoWaitTime, history.Canceled), func(e *history.Event) { e.Ask.Cut = 100 * ms }),
 		}},
 		{"granted after the cancel", history.LateGrant, []history.Event{changed(hold("a", 100*ms, 150*ms), func(e *history.Event) { e.Ask.Cut = 90 * ms })}},
+		{"held beyond its limit", history.HeldTooLong, []history.Event{atMost(200*ms, hold("a", 0, 212*ms))}},
+		{"held until its limit", "", []history.Event{atMost(200*ms, hold("a", 0, 211*ms))}},
+		{"held beyond its limit, in a stall", "", []history.Event{atMost(200*ms, hold("a", 0, 220*ms)), stall(1, 195*ms, 205*ms)}},
+		{"held beyond a limit that a refresh ended", "", []history.Event{changed(atMost(200*ms, hold("a", 0, 300*ms)), func(e *history.Event) { e.Hold.Refreshed = true })}},
+		{"ended by its limit", "", []history.Event{changed(atMost(200*ms, hold("a", 0, 199*ms)), func(e *history.Event) { e.Hold.Ended, e.Hold.Cause, e.Hold.Safe = 200*ms, history.Lost, 900*ms })}},
+		{"ended before its limit", history.EarlyLoss, []history.Event{changed(atMost(200*ms, hold("a", 0, 198*ms)), func(e *history.Event) { e.Hold.Ended, e.Hold.Cause, e.Hold.Safe = 199*ms, history.Lost, 900*ms })}},
 		{"undocumented error", history.Undocumented, []history.Event{refused(0, ms, time.Second, history.Other)}},
 
 		{"free lock reported as busy", history.BusyButFree, []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)}},
@@ -302,6 +319,9 @@ func TestJudge(t *testing.T) {
 		{"free lock reported as busy, after a wait", history.BusyButFree, []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+8*ms, 8*ms, history.Busy)}},
 		{"busy before its turn may have come", "", []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+2*ms, 2*ms, history.Busy)}},
 		{"unavailable without cause", history.NotReachable, []history.Event{refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
+		{"unavailable, with a lease that ends before an answer may come", "", []history.Event{leased(5*ms, refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable))}},
+		{"unavailable, with a short lease", history.NotReachable, []history.Event{leased(20*ms, refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable))}},
+		{"unavailable, with a short lease and a stall", "", []history.Event{stall(2, 3500*ms, 3510*ms), leased(20*ms, refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable))}},
 		{"unavailable after a fault", "", []history.Event{broken(time.Second, 2*time.Second), refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
 		{"failing fast after a stall", "", []history.Event{stall(2, 2*time.Second, 2400*ms), refused(3*time.Second, 3*time.Second+ms, time.Second, history.Unavailable)}},
 		{"no time for an answer", "", []history.Event{refused(3*time.Second, 3*time.Second+5*ms, 5*ms, history.Unavailable)}},

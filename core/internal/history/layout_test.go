@@ -25,6 +25,7 @@ var layouts = []struct {
 
 	layout
 }{
+	{regexp.MustCompile(`^(` + group + `)$`), layout{read: readNothing}},
 	{regexp.MustCompile(`^redisson_lock_token:{(.+)}$`), layout{stays: true, read: readNothing}},
 	{regexp.MustCompile(`^redisson_lock_queue:{(.+)}$`), layout{read: readQueue}},
 	{regexp.MustCompile(`^redisson_lock_timeout:{(.+)}$`), layout{read: readDeadlines}},

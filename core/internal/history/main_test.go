@@ -144,6 +144,30 @@ func wantRun(t *testing.T, events []history.Event) {
 	}
 }
 
+// wantCovered fails the test if some holds are missing that only some runs have.
+func wantCovered(t *testing.T, events []history.Event) {
+	t.Helper()
+	found := make(map[string]int)
+	for i := range events {
+		e := &events[i]
+		if e.Hold == nil {
+			continue
+		}
+		found[string(e.Lock)]++
+		switch {
+		case e.Process == 0:
+			found["a thread of Redisson"]++
+		case e.Ask.MaxHold > 0 && e.Hold.Cause == history.Lost:
+			found["a limit that ended"]++
+		}
+	}
+	for _, want := range []string{"a thread of Redisson", "a limit that ended", string(history.Group), string(history.NonReentrant)} {
+		if t.Logf("%d holds: %s", found[want], want); found[want] == 0 {
+			t.Errorf("the events show no hold of: %s", want)
+		}
+	}
+}
+
 // runsOf counts the runs, and the runs in which no lease was renewed.
 func runsOf(events []history.Event) string {
 	runs, longest, fixed := history.Runs(events), 0, 0

@@ -500,8 +500,7 @@ func (o *owned) released(f *verifier, k *keyHistory, e *history.Event, forced ti
 // mayPass reports whether the release of a hold may have passed the lock on in memory to a waiting
 // caller of the process.
 func (k *keyHistory) mayPass(e *history.Event) bool {
-	passes := e.Lock == history.Reentrant || e.Lock == history.Spin
-	return passes && slices.ContainsFunc(k.asked, func(next *history.Event) bool {
+	return e.Lock.Passes() && slices.ContainsFunc(k.asked, func(next *history.Event) bool {
 		return next.Process == e.Process && next.Owner != e.Owner && next.Begin <= e.Hold.Release.End && next.End >= e.Hold.Release.Begin
 	})
 }

@@ -27,8 +27,8 @@ var processLoad = load{
 
 const workerProcesses = 3
 
-// TestHistory_Processes runs worker processes with a redis-server that keeps its data, while the network
-// fails, workers are stopped and killed, and Redis is stopped, killed and restarted.
+// TestHistory_Processes runs worker processes, and two threads that lock like Redisson, with a redis-server that keeps its
+// data, while the network fails, workers are stopped and killed, and Redis is stopped, killed and restarted.
 func TestHistory_Processes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, newSeed(t))
@@ -39,6 +39,7 @@ func TestHistory_Processes(t *testing.T) {
 	})), f.events)
 	if os.Getenv(durationEnv) != "" { // otherwise the machine may be too busy for a run
 		wantRun(t, f.events)
+		wantCovered(t, f.events)
 	}
 }
 
@@ -114,7 +115,10 @@ func (f *fleet) run(total time.Duration) {
 	var watching sync.WaitGroup
 	watching.Go(func() { watchStalls(0, f.now, f.note, stop) })
 	watching.Go(func() { s.watch(50*time.Millisecond, stop) })
+	done, threads := f.startThreads()
 	weatherOf(total).pass(f.injectors(), f.now, total)
+	close(done)
+	threads.Wait()
 	for _, p := range f.posts {
 		p.process.finish()
 	}
@@ -130,6 +134,26 @@ func (f *fleet) run(total time.Duration) {
 	close(stop)
 	watching.Wait()
 	f.gather()
+}
+
+// strangers is the number of threads of Redisson.
+const strangers = 2
+
+// startThreads starts the threads of Redisson. They end after done was closed.
+func (f *fleet) startThreads() (done chan struct{}, threads *sync.WaitGroup) {
+	f.t.Helper()
+	shared, err := os.OpenFile(f.shared, os.O_RDWR, 0)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = shared.Close() })
+	done, threads = make(chan struct{}), new(sync.WaitGroup)
+	s := stranger{f.direct, registerFile{shared}, f.now, f.note}
+	for thread := 1; thread <= strangers; thread++ {
+		random := rand.New(rand.NewPCG(f.seed, uint64(2000+thread)))
+		threads.Go(func() { s.work(random, thread, done) })
+	}
+	return done, threads
 }
 
 // weatherOf returns a weather whose calms are long enough for a judgment.

@@ -53,6 +53,7 @@ const (
 	NotInRedis     = "held, but not in redis"
 	Overrun        = "trusted beyond its lease"
 	RunOverrun     = "run beyond its lease"
+	HeldTooLong    = "trusted beyond its limit"
 	TwoProcesses   = "one field, two processes"
 	Forced         = "forced away, but trusted"
 	EarlyLoss      = "lost without cause"

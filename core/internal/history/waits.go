@@ -57,12 +57,13 @@ func (j *judge) refusals() {
 	}
 }
 
-// patience returns how long an acquisition gave Redis for an answer.
+// patience returns how long an acquisition gave Redis for an answer. An answer after the end of the lease grants nothing.
 func (j *judge) patience(e *Event) time.Duration {
+	limit := min(j.Backend, e.Ask.Lease)
 	if e.Ask.Wait > 0 {
-		return min(e.Ask.Wait, j.Backend)
+		return min(e.Ask.Wait, limit)
 	}
-	return j.Backend
+	return limit
 }
 
 // takenBetween reports whether others can have kept e out of its key while it waited, or just before.

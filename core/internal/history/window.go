@@ -130,6 +130,9 @@ func describeAsk(e *Event) string {
 		text += ", renewed"
 	}
 	text += fmt.Sprintf(", lease %s", e.Ask.Lease)
+	if e.Ask.MaxHold > 0 {
+		text += fmt.Sprintf(", at most %s", e.Ask.MaxHold)
+	}
 	if e.Ask.Cut > 0 {
 		text += fmt.Sprintf(", canceled at %.6fs", e.Ask.Cut.Seconds())
 	}

@@ -37,12 +37,16 @@ var keys = []string{
 	15: semaphore,
 	16: "f-fair", 17: "f-rw", 18: "f-permits", // clients also release them by force
 	19: relay, 20: "relay-spin", // passed from caller to caller in a process
+	21: "non-reentrant", 22: "a", 23: "b", 24: "c", // three values of a group
+	25: foreign, // Redisson has it, too
 }
 
 const (
 	busiest = "hot"   // held often and briefly, so that it always has waiters
 	edge    = "edge"  // held until its short lease has expired
 	relay   = "relay" // several callers of a process want it at the same time
+	foreign = "java"  // threads of Redisson want it, too
+	group   = "group" // the key of the group
 
 	readWrite = "rw"
 	semaphore = "permits"
@@ -52,9 +56,10 @@ const (
 var (
 	single = keys[1:5]
 	many   = keys[5:9]
+	values = keys[22:25] // of the group
 
 	forced     = []target{{keys[9], history.Reentrant}, {keys[9], history.Reentrant}, {keys[9], history.Reentrant}, {keys[16], history.Fair}, {keys[17], history.ReadLock}, {keys[17], history.WriteLock}, {keys[18], history.Permit}}
-	relayed    = []target{{keys[19], history.Reentrant}, {keys[19], history.Reentrant}, {keys[20], history.Spin}}
+	relayed    = []target{{keys[19], history.Reentrant}, {keys[19], history.Reentrant}, {keys[20], history.Spin}, {keys[21], history.NonReentrant}, {foreign, history.Reentrant}}
 	semaphores = []string{semaphore, keys[18]}
 
 	// kinds lists the locks of other kinds than the reentrant lock. A lock that is listed twice is used twice
@@ -64,6 +69,9 @@ var (
 		{keys[11], history.Fair},
 		{keys[12], history.Fenced},
 		{keys[13], history.Spin},
+		{keys[21], history.NonReentrant},
+		{foreign, history.Reentrant},
+		{foreign, history.Reentrant},
 		{readWrite, history.ReadLock},
 		{readWrite, history.ReadLock},
 		{readWrite, history.WriteLock},
@@ -176,21 +184,25 @@ func (g *caller) act() {
 	case n < 42:
 		g.hold(g.request([]string{pick(g, many)}))
 	case n < 49:
-		g.hold(g.request(g.several()))
-	case n < 57:
+		g.hold(g.request(g.several(many)))
+	case n < 53:
+		r := g.request(g.several(values))
+		r.lock = history.Group
+		g.hold(r)
+	case n < 61:
 		g.hold(g.requestOf(pick(g, forced)))
-	case n < 60:
+	case n < 64:
 		g.force(pick(g, forced))
 	default:
 		g.hold(g.requestOf(pick(g, kinds)))
 	}
 }
 
-// several returns two or three keys for a MultiLock.
-func (g *caller) several() []string {
-	names := append([]string{}, many...)
+// several returns a few of the keys, at most three: two or more for a MultiLock, one or more for a group lock.
+func (g *caller) several(of []string) []string {
+	names := append([]string{}, of...)
 	g.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	return names[:2+g.IntN(2)]
+	return names[:len(names)-2+g.IntN(2)]
 }
 
 // request describes an acquisition.
@@ -229,6 +241,9 @@ func (g *caller) request(keys []string) request {
 	if g.chance(40) {
 		r.ask.Lease, r.ask.Renewed = (g.Long/20 + g.upTo(g.Long)).Truncate(time.Millisecond), false
 		r.opts = append(r.opts, core.LeaseTime(r.ask.Lease))
+	} else if g.chance(25) {
+		r.ask.MaxHold = (time.Millisecond + g.upTo(g.Long/2)).Truncate(time.Millisecond)
+		r.opts = append(r.opts, core.MaxHold(r.ask.MaxHold))
 	}
 	return r
 }
@@ -270,7 +285,10 @@ func (r *request) wait(d time.Duration) {
 }
 
 func (g *caller) lock(names []string, kind history.Lock) core.Lock {
-	if len(names) > 1 {
+	switch {
+	case kind == history.Group:
+		return g.locks.GroupLock(group, names...)
+	case len(names) > 1:
 		return g.locks.MultiLock(names...)
 	}
 	return lockOf(g.locks, target{names[0], kind})
@@ -291,6 +309,10 @@ func lockOf(locks *core.Client, of target) core.Lock {
 		return locks.WriteLock(of.key)
 	case history.Permit:
 		return locks.Semaphore(of.key, 0).Lock
+	case history.NonReentrant:
+		return locks.NonReentrantLock(of.key)
+	case history.Group:
+		return locks.GroupLock(group, of.key)
 	case history.Reentrant:
 	}
 	return locks.Lock(of.key)

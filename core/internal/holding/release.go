@@ -249,6 +249,9 @@ func (o *Holder) free(ctx context.Context, s resend.Span) error {
 		}
 		return err
 	}
+	if got.Answer.Behind || got.Doubt && !got.Answer.Mine { // an earlier send may have left something
+		o.relinquish()
+	}
 	switch {
 	case got.Answer.Kept:
 		o.leaveQueue(queue.Unpublished)

@@ -20,14 +20,14 @@ const (
 	formParts  = "--x\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\nbody\r\n--x--\r\n"
 )
 
-// sent returns a request with id=query in the query and id=body in the form.
+// sent returns a request with another=query in the query and id=body in the form.
 func sent(t testing.TB, method, contentType string) *http.Request {
 	t.Helper()
 	text := "id=body"
 	if contentType == multipart1 {
 		text = formParts
 	}
-	r := httptest.NewRequestWithContext(t.Context(), method, "/?id=query", strings.NewReader(text))
+	r := httptest.NewRequestWithContext(t.Context(), method, "/?another=query", strings.NewReader(text))
 	r.Header.Set("Content-Type", contentType)
 	return r
 }

@@ -88,6 +88,17 @@ func TestRequest_OneAddressOneKey(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", spelled, got, err, want)
 		}
 	}
+	for _, socket := range []string{"", "@", "@client", "/run/client.sock"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr = socket
+		for _, h := range []httpvars.Host{&addressed{ip: socket}, httpvars.NetHTTP(r)} {
+			_, err := compile(t, v, "#{client_ip}").Key(v.Request(r, h))
+			wantReason(t, err, keyexpr.ReasonMissing)
+			if got, err := compile(t, v, `#{client_ip ?? "local"}`).Key(v.Request(r, h)); err != nil || got != "local" {
+				t.Errorf("%q: got %q, %v", socket, got, err)
+			}
+		}
+	}
 	for expression, suggestion := range map[string]string{`client_ip == "2001:DB8::1"`: `"2001:db8::1"`, `client_ip in ["::ffff:10.0.0.1"]`: `"10.0.0.1"`, `method == "post"`: `"POST"`, `method in ["GET", "Put"]`: `"PUT"`} {
 		_, err := keyexpr.CompileCondition(expression, v.Schema())
 		if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Suggestion != suggestion {

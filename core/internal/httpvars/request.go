@@ -3,7 +3,8 @@ package httpvars
 import (
 	"cmp"
 	"net/http"
-	"net/url"
+	"net/textproto"
+	"strings"
 
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -15,10 +16,10 @@ type Request struct {
 	host      Host
 	method    string // the method of the route; "" for the method of the request
 
-	query      url.Values
-	cookies    map[string][]string // the cookies with the values that handlers see
+	query      *named
+	cookies    *named // the values are those that handlers see
 	payload    payload
-	form       result[url.Values]
+	form       result[*named]
 	document   result[any]
 	registered []result[any]
 }
@@ -88,10 +89,7 @@ func (q *Request) Items(slot int, key string) ([]string, error) {
 	case slotPath:
 		return []string{q.host.PathValue(key)}, nil
 	case slotQuery:
-		if q.query == nil {
-			q.query = q.request.URL.Query()
-		}
-		return q.query[key], nil
+		return q.parsedQuery().get(key)
 	case slotHeader:
 		if key == "Host" { // net/http removes it from the header
 			return []string{q.request.Host}, nil
@@ -101,17 +99,39 @@ func (q *Request) Items(slot int, key string) ([]string, error) {
 		if q.cookies == nil {
 			q.cookies = q.parseCookies()
 		}
-		return q.cookies[key], nil
+		return q.cookies.get(key)
 	case slotForm:
-		form, err := q.form.once(func() (url.Values, error) { return decodeForm(&q.payload) })
-		return form[key], err
+		return q.formItems(key)
 	}
 	return nil, nil
 }
 
+func (q *Request) parsedQuery() *named {
+	if q.query == nil {
+		q.query = newNamed(q.request.URL.Query())
+	}
+	return q.query
+}
+
+// formItems returns the values of a form field. It returns an error if the query has the name,
+// too: many handlers merge the two, and some of these read the query first.
+func (q *Request) formItems(key string) ([]string, error) {
+	if q.parsedQuery().has(key) {
+		return nil, &keyexpr.EvalError{Reason: keyexpr.ReasonRepeated, Detail: "is also given in the query, which some handlers read instead"}
+	}
+	form, err := q.form.once(func() (*named, error) {
+		values, err := decodeForm(&q.payload)
+		return newNamed(values), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return form.get(key)
+}
+
 // parseCookies parses all cookies at once, so that the cost does not grow with the number of
 // cookies times the number of lookups.
-func (q *Request) parseCookies() map[string][]string {
+func (q *Request) parseCookies() *named {
 	cookies := map[string][]string{}
 	for _, cookie := range q.request.Cookies() {
 		value := cookie.Value
@@ -120,5 +140,24 @@ func (q *Request) parseCookies() map[string][]string {
 		}
 		cookies[cookie.Name] = append(cookies[cookie.Name], value)
 	}
-	return cookies
+	named := newNamed(cookies)
+	for name, sent := range q.cookieNames() {
+		if sent != len(cookies[name]) { // net/http drops malformed cookies; other parsers read them
+			named.addUnread(name)
+		}
+	}
+	return named
+}
+
+// cookieNames returns the names in the header and how often each occurs.
+func (q *Request) cookieNames() map[string]int {
+	names := map[string]int{}
+	for _, line := range q.request.Header["Cookie"] {
+		for part := range strings.SplitSeq(line, ";") {
+			if name, _, _ := strings.Cut(part, "="); strings.TrimSpace(part) != "" {
+				names[textproto.TrimString(name)]++
+			}
+		}
+	}
+	return names
 }

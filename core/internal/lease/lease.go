@@ -44,6 +44,7 @@ type Lease struct {
 	granted grantedTTL
 	trust   trust
 	reserve time.Duration // how much longer than until the deadline Redis confirmed the lease: see Pass
+	passes  int           // how often the lease was passed on; a reply to a renewal that was sent before does not count
 }
 
 // trust limits the conclusions from replies after commands without an answer.

@@ -38,85 +38,92 @@ func (w *Watchdog) eachBatch(ctx context.Context, leases []*Lease, do func(ctx c
 // renewBatch renews leases that one script can renew. It applies all verdicts before it notifies any holder, because a
 // holder may be slow. It reports losses before renewals.
 func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
-	leases, claims := w.filterRenewed(batch)
-	if len(leases) == 0 {
+	renewals, claims := w.beginRenewals(batch)
+	if len(renewals) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	sent := time.Now()
 	verdicts := w.cfg.Renewer.Renew(ctx, claims, w.cfg.TTL)
-	over, late := make([]bool, len(leases)), make([]time.Duration, len(leases))
-	for i, l := range leases {
-		over[i] = l.applyVerdict(verdicts[i], sent)
-		late[i] = w.finishRenewal(l, sent, verdicts[i].Err != nil)
+	late := make([]time.Duration, len(renewals))
+	for i := range renewals {
+		r := &renewals[i]
+		r.apply(verdicts[i], sent)
+		late[i] = w.finishRenewal(r.lease, sent, verdicts[i].Err != nil || r.outdated)
 	}
-	for i, l := range leases {
-		if over[i] {
-			l.notifyLoss()
+	for i := range renewals {
+		if renewals[i].lost {
+			renewals[i].lease.notifyLoss()
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return // the client was closed: a renewal that was cut short has not failed
 	}
-	for i, l := range leases {
-		if v := verdicts[i]; v.Held || v.Err != nil {
-			l.holder.Renewed(v.Err, late[i])
+	for i := range renewals {
+		r, v := &renewals[i], verdicts[i]
+		if !r.outdated && (v.Held || v.Err != nil) {
+			r.lease.holder.Renewed(v.Err, late[i])
 		}
 	}
 }
 
-// filterRenewed returns the leases that still need a renewal, and their claims.
-func (w *Watchdog) filterRenewed(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
+// renewal is a renewal of a lease on its way.
+type renewal struct {
+	lease  *Lease
+	passes int // see Lease
+
+	outdated bool // the lease was passed on in between
+	lost     bool // Redis no longer had the claim, so the lease is lost
+}
+
+// beginRenewals prepares the renewals of the leases that still need one. It returns them and their claims.
+func (w *Watchdog) beginRenewals(batch []*Lease) (renewals []renewal, claims []redisstore.Claim) {
 	for _, l := range batch {
-		if l.beginRenewal() {
-			leases, claims = append(leases, l), append(claims, l.Claim)
+		if r, wanted := l.beginRenewal(); wanted {
+			renewals, claims = append(renewals, r), append(claims, l.Claim)
 		} else {
 			w.finishRenewal(l, time.Now(), false)
 		}
 	}
-	return leases, claims
+	return renewals, claims
 }
 
-// beginRenewal prepares a renewal with the watchdog's TTL and reports whether the lease still needs one.
-func (l *Lease) beginRenewal() bool {
+// beginRenewal prepares a renewal with the watchdog's TTL, if the lease still needs one.
+func (l *Lease) beginRenewal() (r renewal, wanted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wanted := l.phase == held && l.wishes > 0
+	wanted = l.phase == held && l.wishes > 0
 	if wanted {
 		l.granted.ask(l.watchdog.cfg.TTL)
 		l.asked = true
 	}
-	return wanted
+	return renewal{lease: l, passes: l.passes}, wanted
 }
 
-// applyVerdict applies a verdict and reports whether the lease was lost by it. If a release has begun, the verdict has
-// no effect.
-func (l *Lease) applyVerdict(v redisstore.Verdict, sent time.Time) (over bool) {
+// apply applies a verdict. If a release has begun, the verdict has no effect. If the lease was passed on, the verdict was
+// for the earlier holder: it extends nothing, but the lease is lost if Redis no longer has the claim, which is the same.
+func (r *renewal) apply(v redisstore.Verdict, sent time.Time) {
+	l := r.lease
 	if v.MayLand() {
 		l.RecordNoAnswer()
 	}
-	switch {
-	case v.Err != nil: // the lease is not extended
-	case v.Held:
-		l.confirmRenewal(sent)
-	default:
-		return l.lose(l.watchdog.cfg.Gone)
+	if v.Err == nil && !v.Held {
+		r.lost = l.lose(l.watchdog.cfg.Gone)
+		return
 	}
-	return false
-}
-
-func (l *Lease) confirmRenewal(sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.applyReply(sent, l.watchdog.cfg.TTL)
+	if r.outdated = r.passes != l.passes; v.Err == nil && !r.outdated {
+		l.applyReply(sent, l.watchdog.cfg.TTL)
+	}
 }
 
-// finishRenewal records the end of a renewal that was sent at sent, and plans the next one. A renewal that failed is
-// repeated soon, until the deadline. finishRenewal returns how late this one was.
-func (w *Watchdog) finishRenewal(l *Lease, sent time.Time, failed bool) (late time.Duration) {
+// finishRenewal records the end of a renewal that was sent at sent, and plans the next one. A renewal that failed, or was
+// for an earlier holder, is repeated soon, until the deadline. finishRenewal returns how late this one was.
+func (w *Watchdog) finishRenewal(l *Lease, sent time.Time, again bool) (late time.Duration) {
 	wait := w.period()
-	if failed {
+	if again {
 		wait = jitter.Of(min(w.cfg.TTL/coalesce, time.Second))
 	}
 	w.mu.Lock()

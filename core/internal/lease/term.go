@@ -120,7 +120,8 @@ func Reserve(ttl time.Duration) time.Duration {
 // this process ended. It also returns false while a command without an answer may still be executed, and while the
 // client asks Redis whether Redis still has the claim.
 //
-// The watchdog applies the new deadline when Watch or Renew is called for the waiter.
+// The answer to a renewal that was sent before moves no deadline, because the waiter has not sent it. The watchdog applies
+// the new deadline when Watch or Renew is called for the waiter.
 func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
 	if l.watchdog.inDoubt(l) {
 		return false
@@ -141,6 +142,7 @@ func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
 	}
 	l.deadline.set(l.watchdog.cfg.Start, now.Add(wanted))
 	l.reserve = confirmed - wanted
+	l.passes++
 	return true
 }
 

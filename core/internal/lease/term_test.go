@@ -1,10 +1,12 @@
 package lease_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 func TestLease_AcknowledgeCountsFromTheSending(t *testing.T) {
@@ -267,4 +269,54 @@ func TestLease_PassedOnAndOn(t *testing.T) {
 		pass(want) // the watchdog applies the last deadline
 		wantLost(t, h, errOver)
 	})
+}
+
+// The answer to a renewal for an earlier holder moves nothing and is not reported. If the present holder wants renewals, the
+// watchdog then sends one for it, as after a failure.
+func TestLease_PassedOnDuringARenewal(t *testing.T) {
+	t.Parallel()
+	for name, says := range map[string]redisstore.Verdict{"renewed": there, "refused": refused} {
+		for _, renewed := range []bool{false, true} {
+			parallelBubble(t, fmt.Sprintf("%s, the next is renewed: %v", name, renewed), func(t *testing.T, b *bed) {
+				const late = 40 * time.Millisecond
+				b.redis.say("k", says)
+				b.redis.delay("k", late)
+				h := b.renewed("k")
+				for h.Renewing() == nil {
+					pass(time.Millisecond)
+				}
+				h.Acknowledge(time.Now(), ttl) // an answer to another command of the earlier holder
+				h.StopRenewal()
+				wants := ttl - 50*time.Millisecond // a little less than the renewal gives
+				if renewed {
+					wants = ttl
+				}
+				pass(time.Millisecond)
+				if !h.Pass(time.Now(), wants, renewed) {
+					t.Fatal("not passed on")
+				}
+				if renewed {
+					h.Renew(time.Now())
+				} else {
+					h.Watch(time.Now())
+				}
+				left := h.Left(time.Now())
+				pass(late)
+				wantLeft(t, h, left-late)
+				wantSame(t, "reports", len(h.renewals()), 0)
+
+				b.redis.say("k", there)
+				b.redis.calls()
+				pass(retry + late)
+				wantSame(t, "renewals for the present holder", len(b.redis.calls()), map[bool]int{true: 1}[renewed])
+				wantSame(t, "reports", len(h.renewals()), map[bool]int{true: 1}[renewed])
+				pass(wants)
+				if renewed {
+					wantHeld(t, h)
+				} else {
+					wantLost(t, h, errOver)
+				}
+			})
+		}
+	}
 }

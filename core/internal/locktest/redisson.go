@@ -141,15 +141,18 @@ func (j *Redisson) Lock(key string, wait time.Duration) bool {
 	}
 }
 
+// RedissonUnlock is the script of RLock.unlock for a lock that is held once. It returns nil if the caller does not have the
+// lock. ARGV: the field of the thread.
+const RedissonUnlock = `
+	if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil end
+	redis.call('del', KEYS[1])
+	redis.call('publish', KEYS[2], '0')
+	return 1`
+
 // Unlock releases a lock like RLock.unlock. The lock must be held once.
 func (j *Redisson) Unlock(key string) {
 	j.t.Helper()
-	const script = `
-		if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil end
-		redis.call('del', KEYS[1])
-		redis.call('publish', KEYS[2], '0')
-		return 1`
-	if err := j.Redis.Eval(context.Background(), script, []string{key, ChannelOf(key)}, j.Field).Err(); err != nil {
+	if err := j.Redis.Eval(context.Background(), RedissonUnlock, []string{key, ChannelOf(key)}, j.Field).Err(); err != nil {
 		j.t.Errorf("unlock %s: %v", key, err)
 	}
 }

@@ -67,6 +67,7 @@
 //	not promised                               | model                                 | tests
 //	Safety across a failover                   | Forget breaks Exclusion               | TestCluster_Failover
 //	Safety when the clock of Redis steps       | Step breaks Exclusion                 | TestModel_NotPromised
+//	Safety when a process is copied            | left out: snapshots                   | TestClient_RestoredTwice
 //	Exclusion of code that ignores its context | Work breaks OneWorks                  | TestModel_NotPromised
 //	A lock is not idempotency                  | Granted breaks NotTwice               | TestModel_NotPromised
 //	Fencing by the lock alone                  | left out: the store                   | TestWithToken_NeverFalls

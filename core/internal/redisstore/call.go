@@ -37,10 +37,13 @@ func (c *Call[T]) decode(reply any, fate wire.Fate, err error) (T, wire.Fate, er
 	if err != nil {
 		c.store.learn(err)
 		var none T
-		return none, fate, addAdvice(err, c.store.Clustered())
+		return none, fate, c.store.explain(err)
 	}
 	v, err := c.read(reply)
 	if err == nil && c.tookEffect != nil && c.tookEffect(v) {
+		if !c.store.wrote.Load() {
+			c.store.wrote.Store(true)
+		}
 		err = c.Shortfall()
 	}
 	return v, fate, err

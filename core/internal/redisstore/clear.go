@@ -24,13 +24,13 @@ type Finding struct {
 func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 	size := 2
 	for _, l := range list {
-		size += 3 + len(l.Fields)
+		size += 6 + len(l.Fields)
 	}
-	args := make([]any, 0, size)
-	args = append(args, len(list))
+	args := append(make([]any, 0, size), 0)
 	for _, l := range list {
-		args = append(args, l.Kind.hash(l.Key))
+		args = l.Kind.appendClearKeys(args, l.Key)
 	}
+	args[0] = len(args) - 1
 	args = append(args, s.publishVerb())
 	for _, l := range list {
 		args = append(args, l.Kind.Channel(l.Key), len(l.Fields))
@@ -41,6 +41,17 @@ func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 	return newCall(s, s.call(now, list[0].Kind.clear.over(len(list)), list[0].Key, args...), func(reply any) ([]Finding, error) {
 		return readCleared(reply, len(list))
 	})
+}
+
+// appendClearKeys appends the keys that a clear of a lock declares. If the waiters queue in Redis, these include the keys of
+// the queue. Redis then refuses the script while only some of them have moved to another node (TRYAGAIN), and the reaper
+// asks again.
+func (k *Kind) appendClearKeys(args []any, key string) []any {
+	args = append(args, k.hash(key))
+	if k.Waits == InRedis {
+		args = append(args, k.beside(key)...)
+	}
+	return args
 }
 
 // Clears returns the maximum number of locks in one Clear.

@@ -71,38 +71,6 @@ func TestStore_AcquireAll_DeniedTTL(t *testing.T) {
 	all.wantGone("c")
 }
 
-// If the TTL cannot be set, the lock is not handed over. The old holder gets the error and can free the lock.
-func TestStore_HandOff_DeniedTTL(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Fenced, kinds.Spin, kinds.Fair} {
-		t.Run(kind.Name, func(t *testing.T) {
-			t.Parallel()
-			all, app := onServer(t).without("pexpire")
-			mine := redisstore.Claim{Kind: kind, Key: key, Field: alice}
-			reply(all, all.Acquire(time.Now(), mine, redisstore.Terms{Lease: time.Minute}))
-			for range 2 { // executed twice
-				denied(app, app.HandOff(time.Now(), mine, bob, redisstore.Terms{Lease: time.Hour}))
-				all.wantHolders(key, map[string]string{alice: "1"})
-				all.wantTTL(key, time.Minute)
-			}
-			if !reply(app, app.Release(time.Now(), mine)).Mine {
-				t.Error("the release found another holder")
-			}
-			all.wantGone(key)
-		})
-	}
-}
-
-// If the lease of a re-entry cannot be set, the lock is not re-entered.
-func TestStore_Hold_DeniedTTL(t *testing.T) {
-	t.Parallel()
-	all, app := onServer(t).without("pexpire")
-	all.acquire(key, alice, time.Minute)
-	denied(app, app.Hold(time.Now(), claim(key, alice), 2, time.Hour))
-	all.wantHolders(key, map[string]string{alice: "1"})
-	all.wantTTL(key, time.Minute)
-}
-
 // If Redis cannot remember an operation for as long as it may be sent again, Redis does not execute it. The
 // operation does not count as executed when it is sent again.
 func TestStore_Settle_DeniedTTL(t *testing.T) {
@@ -150,18 +118,4 @@ func TestStore_Settle_UnreadableKey(t *testing.T) {
 			}
 		}
 	})
-}
-
-// If a latch cannot be opened because DEL is denied, it is not counted down.
-func TestStore_Settle_DeniedDelete(t *testing.T) {
-	t.Parallel()
-	all, app := onServer(t).without("del")
-	all.rdb.Set(t.Context(), key, 1, 0)
-	for range 2 { // executed twice
-		if found := reply(app, app.Settle(time.Now(), kinds.Latch, key, []string{"a:down:1"})); found[0].Err == nil {
-			t.Errorf("got %+v", found[0])
-		}
-		all.wantCount("1")
-		all.wantGone(operationsKey)
-	}
 }

@@ -17,7 +17,8 @@ var (
 		"or make the client with redis.NewFailoverClient if the address belongs to a Sentinel")
 	errChecks = errors.New("the endpoint accepts only scripts of plain, spin and fenced locks: " +
 		"set script_check_enable to 0 at Alibaba Cloud, or use one of these")
-	errBraces = errors.New("the keys of one lock are in several slots: use one hash tag in its name, such as order:{42}, or no braces")
+	errReplica = errors.New("the server is a replica: give the Redis client the address of the master, or use redis.NewFailoverClient")
+	errBraces  = errors.New("the keys of one lock are in several slots: use one hash tag in its name, such as order:{42}, or no braces")
 )
 
 // addAdvice adds advice to the error of a reply that shows that a client does not fit its server.
@@ -38,9 +39,22 @@ func addAdvice(err error, clustered bool) error {
 	return err
 }
 
+// explain adds advice to the error of a command. A replica refuses writes. That passes if it becomes the master, or if
+// its address leads to the new master soon. But a server behind a fixed address that has never accepted a write was
+// probably never the master.
+func (s *Store) explain(err error) error {
+	if s.fixed() && !s.wrote.Load() && wire.MeaningOf(err) == wire.MeansReplica {
+		return wire.Lasting(fmt.Errorf("%w: %w", err, errReplica))
+	}
+	return addAdvice(err, s.Clustered())
+}
+
+// fixed reports whether neither Sentinels nor a Cluster name the master.
+func (s *Store) fixed() bool { return s.cluster == nil && !s.Failover() }
+
 // KnownText returns the message of err if it is known to contain no key; see [wire.KnownText].
 func KnownText(err error) (text string, ok bool) {
-	fixed := []error{ErrUndetected, ErrNotALock, ErrCursor, errNode, errNoCluster, errNoScripts, errChecks, errBraces}
+	fixed := []error{ErrUndetected, ErrNotALock, ErrCursor, errNode, errNoCluster, errNoScripts, errChecks, errBraces, errReplica}
 	if slices.ContainsFunc(fixed, func(known error) bool { return err == known }) { //nolint:errorlint // only err itself
 		return err.Error(), true
 	}

@@ -185,6 +185,7 @@ func readTokenChange(reply any) (Change, error) {
 type Released struct {
 	Mine     bool // the field was the holder
 	Kept     bool // other holders remain, and no message was published
+	Behind   bool // the slot moves, so something may be left of the holder; a clear removes it
 	Notified int  // how many subscribers got the message
 }
 
@@ -198,11 +199,15 @@ func (s *Store) Release(now time.Time, c Claim) Call[Released] {
 }
 
 func readReleased(reply any) (Released, error) {
+	list, behind := reply.([]any)
+	if len(list) == 1 {
+		reply = list[0]
+	}
 	v, ok := reply.(int64)
 	if !ok {
 		return Released{}, unexpected("release", reply)
 	}
-	return Released{Mine: v != 0, Kept: v < 0, Notified: max(int(v)-1, 0)}, nil
+	return Released{Mine: v != 0, Kept: v < 0, Behind: behind, Notified: max(int(v)-1, 0)}, nil
 }
 
 // Force prepares the release of the lock, whichever client holds it. The answer reports whether the

@@ -39,10 +39,10 @@ func newReadWrite() (read, write *Kind) {
 
 	reader.Name, reader.noun, reader.Shares = "read", "read lock", Unlimited
 	reader.terms = func(args []any, t *Terms) []any { return append(args, t.Under) }
-	reader.acquire, reader.force = scriptOf("rw", "rw_outlast", "rw_acquire_read"), scriptOf("rw_force_read", "holder", "rw", "rw_force")
+	reader.acquire, reader.force = scriptOf("rw", "rw_outlast", "rw_acquire_read"), scriptOf("rw_force_read", "holder", "rw", "rw_others", "rw_force")
 
 	writer.Name, writer.noun, writer.Waits, writer.Suffix = "write", "write lock", Announced, ":write"
 	writer.terms = func(args []any, t *Terms) []any { return append(args, t.Wait.Milliseconds()) }
-	writer.acquire, writer.force = scriptOf("token", "rw", "rw_others", "rw_acquire_write"), scriptOf("rw_force_write", "holder", "rw", "rw_force")
+	writer.acquire, writer.force = scriptOf("token", "rw", "rw_others", "rw_acquire_write"), scriptOf("rw_force_write", "holder", "rw", "rw_others", "rw_force")
 	return &reader, &writer
 }

@@ -36,6 +36,7 @@ type Store struct {
 	cluster    *redis.ClusterClient // the caller's client; nil outside a Cluster
 	sharded    atomic.Bool          // in a Cluster: wake-ups are sent by SPUBLISH
 	database   atomic.Int64         // in a Cluster: the database that OnConnect selects
+	wrote      atomic.Bool          // a script has changed something: the server is a master, or was
 	keyByKey   atomic.Bool          // outside a Cluster: a script over several keys was refused; see [wire.Apart]
 }
 
@@ -122,9 +123,16 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Ping asks the server that owns key for an answer, on the connections of the locks.
+// Ping asks the server that owns key for an answer, on the connections of the locks. If no Sentinel and no Cluster names
+// the master, and no lock was acquired yet, it also asks whether the server is a replica.
 func (s *Store) Ping(ctx context.Context, key string) error {
-	return addAdvice(s.wire.Ping(ctx, key, time.Now().Add(s.cfg.Timeout)), s.Clustered())
+	if err := s.wire.Ping(ctx, key, time.Now().Add(s.cfg.Timeout)); err != nil {
+		return addAdvice(err, s.Clustered())
+	}
+	if s.fixed() && !s.wrote.Load() && s.wire.IsReplica(ctx, time.Now().Add(s.cfg.Timeout)) {
+		return errReplica
+	}
+	return nil
 }
 
 // RecordTimeout records that an operation on key timed out with err. If the node has not answered since, it

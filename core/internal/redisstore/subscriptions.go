@@ -25,14 +25,15 @@ type Event struct {
 	Channel string
 }
 
-// Subscriptions is one subscription connection. Only one goroutine may call Receive. The other
+// Subscriptions is one subscription connection. Only one goroutine may call Receive and Rejected. The other
 // methods are safe for concurrent use.
 type Subscriptions struct {
-	pubsub  *redis.PubSub
-	sharded bool
-	notices bool // see [Store.Notices]
-	store   *Store
-	era     int64
+	pubsub    *redis.PubSub
+	sharded   bool
+	notices   bool // see [Store.Notices]
+	store     *Store
+	era       int64
+	connected bool // Receive has found a connection, and it has not failed since
 }
 
 // Subscriptions returns a subscription connection without channels. It sends nothing yet. In a
@@ -127,8 +128,15 @@ func (p *Subscriptions) Ping(ctx context.Context) {
 func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
+	if !p.connected {
+		if err := p.pubsub.Ping(ctx); err != nil { // not the reply to the PING, which pubsub.Receive returns
+			return Event{}, fmt.Errorf("subscription: %w", err)
+		}
+		p.connected = true
+	}
 	msg, err := p.pubsub.Receive(ctx)
 	if err != nil {
+		p.connected = p.Rejected(err)
 		return Event{}, fmt.Errorf("subscription: %w", err)
 	}
 	switch m := msg.(type) {
@@ -144,14 +152,18 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 	}
 }
 
-// Rejected reports whether err is an error reply to a command, such as NOPERM, on a connection that
-// still works. With sharded channels only NOPERM counts, because other error replies mean that the
-// channels belong to another node.
+// Rejected reports whether err, the error of the last Receive, is an error reply to a command, such as NOPERM, on a
+// connection that still works. An error reply to the handshake of a connection, such as WRONGPASS, does not count. With
+// sharded channels only NOPERM counts, because other error replies mean that the channels belong to another node.
 func (p *Subscriptions) Rejected(err error) bool {
-	if p.sharded {
+	switch {
+	case err == nil || !p.connected:
+		return false
+	case p.sharded:
 		return wire.MeaningOf(err) == wire.MeansDenied
+	default:
+		return wire.Answer(err)
 	}
-	return err != nil && wire.Answer(err)
 }
 
 func subscriptionKind(kind string) EventKind {

@@ -55,6 +55,8 @@ type acker struct {
 	sight    sight
 	room     chan struct{} // one element for each exchange under way
 	idle     []*pipeline
+	refused  *pipeline // the last connection that Redis refused; nil if Redis has accepted one since
+	again    time.Time // when another connection may be tried after refused
 	trip     atomic.Int64
 }
 
@@ -78,18 +80,24 @@ func (a *acker) closeIdle() {
 	}
 }
 
-// take returns an idle connection, or a new one.
+// take returns an idle connection, or a new one. While Redis refuses connections, take opens only one per mostPause.
+// Otherwise it returns the refused connection, whose error becomes the error of the commands.
 func (a *acker) take() *pipeline {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	now := time.Now()
 	for len(a.idle) > 0 {
 		p := a.idle[len(a.idle)-1]
 		a.idle = a.idle[:len(a.idle)-1]
-		if now := time.Now(); !p.flow.ended.Load() && !p.progress.overdue(now) && !a.origin.old(p, now) {
+		if !p.flow.ended.Load() && !p.progress.overdue(now) && !a.origin.old(p, now) {
 			return p
 		}
 		a.workers.Go(func() { p.drop(errPipelineClosed) })
 	}
+	if a.refused != nil && now.Before(a.again) {
+		return a.refused
+	}
+	a.again = now.Add(mostPause)
 	return a.origin.pipeline(maxQueued, &a.trip, func() {})
 }
 
@@ -97,7 +105,14 @@ func (a *acker) take() *pipeline {
 func (a *acker) give(p *pipeline) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed || p.flow.ended.Load() {
+	ended := p.flow.ended.Load()
+	switch {
+	case !ended && p.isOpen():
+		a.refused = nil
+	case ended && FateOf(p.reason()) == Answered:
+		a.refused = p
+	}
+	if a.closed || ended {
 		a.workers.Go(func() { p.drop(errPipelineClosed) })
 		return
 	}

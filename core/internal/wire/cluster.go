@@ -32,7 +32,8 @@ type cluster struct {
 	timeout time.Duration
 	newNode func(opts *redis.Options) *node // creates a node, whose name is its address
 	reached atomic.Bool                     // the Cluster answered, and its slots are known
-	flight  *flight                         // the attempt under way; nil: none
+	flight  *flight                         // the flight under way, or a flight that Redis has just refused; nil: none
+	pause   time.Duration                   // how long a refused flight stands
 
 	nodes struct {
 		sync.RWMutex
@@ -217,7 +218,8 @@ func (f *flight) land(err error) {
 // askFunc asks a Cluster something, through a client that obeys its context.
 type askFunc = func(ctx context.Context, probe *redis.ClusterClient) error
 
-// reachBy waits for the flight, but not longer than limit.
+// reachBy waits for the flight, but not longer than limit. After a flight that Redis refused, callers get its error for a
+// pause, which doubles with each such flight.
 func (c *cluster) reachBy(ctx context.Context, limit time.Time, ask askFunc) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
 	defer cancel()
@@ -265,10 +267,21 @@ func (c *cluster) fly(f *flight, ask askFunc) {
 	cancel(nil)
 	asking.Wait()
 	c.reached.Store(err == nil)
+	f.land(err)
+	c.rest(err)
 	c.mu.Lock()
 	c.flight = nil
 	c.mu.Unlock()
-	f.land(err)
+}
+
+// rest lets a refused flight stand for a pause.
+func (c *cluster) rest(err error) {
+	if err == nil || FateOf(err) != Answered {
+		c.pause = 0
+		return
+	}
+	c.pause = min(max(2*c.pause, leastPause), 2*mostPause) // each flight makes several connections
+	_ = jitter.Sleep(c.ctx, c.pause)                       //nolint:errcheck // the next flight fails if the cluster is closed
 }
 
 // probe returns a client for questions to the nodes. It obeys the context; the caller's client may not.

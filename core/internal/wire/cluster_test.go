@@ -427,3 +427,50 @@ func TestCluster_MovingKeyAfterAWhile(t *testing.T) {
 		}
 	})
 }
+
+// While the nodes refuse the password, callers that have not reached the Cluster yet share few connections. When the
+// nodes accept it, the Cluster is reached soon.
+func TestRedis_Reach_BacksOffWhenRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		var accepts atomic.Bool
+		cluster := newBoard(t, map[string]dialNode{"10.0.0.9:6379": func(context.Context) (net.Conn, error) {
+			made.Add(1)
+			near, far := mempipe.New()
+			go answerAll(far, func(verb string) string {
+				switch {
+				case !accepts.Load() && (verb == "auth" || verb == "hello"):
+					return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+				case verb == "hello":
+					return "-ERR unknown command\r\n"
+				default:
+					return "+OK\r\n"
+				}
+			})
+			return near, nil
+		}}, func(o *redis.ClusterOptions) { o.Password = "old" })
+		cluster.give("10.0.0.9:6379")
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		reach := func() error {
+			return b.Reach(t.Context(), time.Now().Add(time.Second), func(ctx context.Context, probe *redis.ClusterClient) error {
+				return probe.Ping(ctx).Err()
+			})
+		}
+		for range 6000 {
+			if err := reach(); !redis.HasErrorPrefix(err, "WRONGPASS") {
+				t.Fatalf("got %v", err)
+			}
+			time.Sleep(10 * time.Millisecond) // the pause between two calls, in virtual time
+		}
+		if n := made.Load(); n > 4*60 {
+			t.Errorf("%d connections in a minute, want at most 240", n)
+		}
+		accepts.Store(true)
+		time.Sleep(time.Second) // virtual time
+		if err := reach(); err != nil {
+			t.Errorf("after the refusals: %v", err)
+		}
+	})
+}

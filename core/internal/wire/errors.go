@@ -248,6 +248,10 @@ func byHook(err error) bool { return errors.Is(err, errForeign) || errors.Is(err
 // errMute means that Redis has not answered on a new connection.
 var errMute = errors.New("a new connection has no answer")
 
+// errMuteTLS is errMute for a connection with TLS. A Redis without TLS takes a handshake for a command that is not
+// complete, and waits for the rest.
+var errMuteTLS = errors.New("a new connection with TLS has no answer: check that this port speaks TLS; for a port without TLS write redis://, or no TLSConfig")
+
 // errPipelineClosed is the error of commands without an answer when their pipeline is closed.
 var errPipelineClosed = errors.New("the connection was closed before the answer")
 
@@ -297,6 +301,9 @@ func Passes(err error) bool {
 	if FateOf(err) != Answered {
 		return false
 	}
+	if _, lasts := errors.AsType[*lastingError](err); lasts {
+		return false
+	}
 	switch MeaningOf(err) {
 	case MeansPasses, MeansFull, MeansInMotion, MeansReplica:
 		return true
@@ -304,6 +311,14 @@ func Passes(err error) bool {
 		return false
 	}
 }
+
+// lastingError is a refusal that does not pass, although its reply may.
+type lastingError struct{ error }
+
+func (e *lastingError) Unwrap() error { return e.error }
+
+// Lasting marks a refusal that will not pass by itself in the state in which its server is.
+func Lasting(err error) error { return &lastingError{err} }
 
 // UnknownCommand reports whether a server is too old for a command or subcommand.
 func UnknownCommand(err error) bool {

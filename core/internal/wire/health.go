@@ -175,7 +175,7 @@ func (t *trouble) note(err error) {
 	switch {
 	case err == nil:
 		t.last.Store(nil)
-	case !errors.Is(err, errNoAnswer) && !errors.Is(err, errMute) && !errors.Is(err, errPipelineClosed) && !errors.Is(err, errManyDials):
+	case !errors.Is(err, errNoAnswer) && !errors.Is(err, errMute) && !errors.Is(err, errMuteTLS) && !errors.Is(err, errPipelineClosed) && !errors.Is(err, errManyDials):
 		t.last.Store(&err)
 	}
 }

@@ -154,7 +154,7 @@ func (l *lines) advance() (busy bool) {
 			l.concluded = first
 			l.reportBroken(first)
 		} else if first.progress.overdue(now) {
-			l.health.conclude(errMute)
+			l.health.conclude(l.origin.mute())
 		}
 	}
 	silent, doubtful := l.health.err() != nil, l.health.doubtful()
@@ -228,8 +228,8 @@ func (l *lines) take(now time.Time) {
 		case p.flow.ended.Load():
 			l.reportBroken(p)
 		case p.progress.overdue(now) && l.health.unanswered(l.origin.timeout):
-			p.fail(errMute)
-			l.drop(p, errMute)
+			p.fail(l.origin.mute())
+			l.drop(p, l.origin.mute())
 			l.reportBroken(p)
 		}
 	}

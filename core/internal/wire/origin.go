@@ -39,6 +39,14 @@ func (o *origin) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline
 	return p
 }
 
+// mute returns the error of a new connection without an answer.
+func (o *origin) mute() error {
+	if o.dialer.opts.TLSConfig != nil {
+		return errMuteTLS
+	}
+	return errMute
+}
+
 // old reports whether new commands should take another pipeline: the server is no longer the master, the
 // credentials changed, Sentinels have not confirmed the master for a while, or the connection reached the
 // age at which the caller's client would replace it.

@@ -153,6 +153,25 @@ func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 	return n.health.explain(err)
 }
 
+// IsReplica asks a single server, on the connections of the locks, whether it is a replica. A user needs no right to
+// HELLO. A server that does not know it, or does not answer, does not count as a replica.
+func (r *Redis) IsReplica(ctx context.Context, limit time.Time) bool {
+	if r.single == nil {
+		return false
+	}
+	c, err := r.single.lines.ask(ctx, limit, "hello")
+	if err != nil {
+		return false
+	}
+	fields, _ := c.reply.([]any) //nolint:errcheck // another reply has no role
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == "role" {
+			return fields[i+1] == "replica"
+		}
+	}
+	return false
+}
+
 // RecordTimeout records that an operation on key timed out with err. If its node has answered nothing for the
 // timeout, the node counts as silent.
 func (r *Redis) RecordTimeout(key string, err error) {

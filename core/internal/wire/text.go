@@ -203,7 +203,7 @@ func KnownText(err error) (text string, ok bool) {
 func fixed() []error {
 	return []error{
 		errNoAnswer, ErrSilent, errNoConnection, errPending, errPipelineClosed,
-		errHangs, errMute, errGarbled, errManyDials, errDialEnded, errHookLeft, errForeign, errChanged, errNaming, errUnnamed, errNoRoom, errNotAgain, ErrClient,
+		errHangs, errMute, errMuteTLS, errGarbled, errManyDials, errDialEnded, errHookLeft, errForeign, errChanged, errNaming, errUnnamed, errNoRoom, errNotAgain, ErrClient,
 		redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted, redis.ErrAutoPipelineQueueFull,
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, net.ErrClosed,
 	}

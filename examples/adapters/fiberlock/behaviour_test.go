@@ -2,6 +2,7 @@ package fiberlock_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -44,7 +45,12 @@ func serveProgram(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, er
 	if err != nil {
 		return adaptertest.Server{}, err
 	}
-	app := fiber.New(fiber.Config{UnescapePath: true})
+	app := fiber.New(fiber.Config{UnescapePath: true, ErrorHandler: func(c fiber.Ctx, err error) error {
+		if _, lost := errors.AsType[*fiberlock.LostError](err); lost {
+			return nil // the guard has answered
+		}
+		return fiber.DefaultErrorHandler(c, err)
+	}})
 	app.Use(func(c fiber.Ctx) error {
 		for name, values := range adaptertest.Headers() {
 			for _, value := range values {

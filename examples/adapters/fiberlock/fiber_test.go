@@ -321,7 +321,47 @@ func TestLock_Stream(t *testing.T) {
 	}
 }
 
-// An error of a handler is answered under the lock, and no debounce window begins.
+// A middleware before the guard gets the error of the handler when the lock is free, and no debounce window has begun.
+// Before that, only the loss of a lock is answered, and the error then says so.
+func TestLock_ErrorForTheMiddlewareBefore(t *testing.T) {
+	t.Parallel()
+	rule := noWait("POST /orders/:id", "order:#{path.id}")
+	rule.Debounce = time.Hour
+	b := newBench(t, rule)
+	lose, errNoOrder := false, errors.New("no such order")
+	b.app.Use(func(c fiber.Ctx) error {
+		err := c.Next()
+		_, lost := errors.AsType[*fiberlock.LostError](err)
+		if !errors.Is(err, errNoOrder) || lost != lose {
+			t.Errorf("the middleware before the guard gets the error %v", err)
+		}
+		if lose {
+			return err
+		}
+		state, err := b.locks.Lock("order:42").State(context.Background())
+		if err != nil || len(state.Holders) > 0 || len(c.Response().Body()) > 0 {
+			t.Errorf("after the handler the lock has the holders %v: %v; the answer is %q", state.Holders, err, c.Response().Body())
+		}
+		return c.SendStatus(http.StatusNotFound)
+	})
+	b.app.Post("/orders/:id", fiberlock.Lock(b.guard), func(c fiber.Ctx) error {
+		if lose {
+			if err := httplock.Hold(c.Context()).Refresh(context.Background(), time.Millisecond); err != nil {
+				t.Error(err)
+			}
+			<-c.Context().Done()
+		}
+		return errNoOrder
+	})
+	b.check()
+	b.want(http.StatusNotFound, http.MethodPost, "/orders/42")
+	lose = true
+	if body := b.want(http.StatusInternalServerError, http.MethodPost, "/orders/42"); strings.Contains(body, "order") {
+		t.Errorf("the client gets %q", body)
+	}
+}
+
+// fiber answers an error of a handler, and no debounce window begins.
 func TestLock_Errors(t *testing.T) {
 	t.Parallel()
 	rule := noWait("POST /orders/:id", "order:#{path.id}")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -161,6 +162,63 @@ func TestLocker_Keep(t *testing.T) {
 		work(2 * time.Minute)
 		work(0)
 	})
+}
+
+// A run loses its lock before its task begins, and then comes the next tick of this instance. The run keeps its own context,
+// which has ended, and the instance runs the job again only when that run has ended.
+func TestLocker_LossBeforeTheTask(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	locks, scheduler, _ := instance(t, redis, core.WithWatchdog(300*time.Millisecond)) // so that the loss is noticed soon
+	locker := gocronlock.NewLocker(locks, 0)
+	before, goOn, done, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan struct{})
+	listener := gocron.WithEventListeners(gocron.BeforeJobRuns(func(uuid.UUID, string) {
+		close(before)
+		<-goOn
+	}), gocron.AfterJobRuns(func(uuid.UUID, string) { close(ended) }))
+	job := func(ctx context.Context) error {
+		done <- context.Cause(ctx)
+		return nil
+	}
+	if _, err := locker.NewJob(scheduler, once(), "close-day", job, listener); err != nil {
+		t.Fatal(err)
+	}
+	scheduler.Start()
+	<-before
+	if err := redis.Client().Del(t.Context(), "job:close-day").Err(); err != nil { // an operator frees the lock
+		t.Fatal(err)
+	}
+	awaitEvent(t, "the loss", func() bool { return len(locks.Holds()) == 0 })
+	tick := func() error { // as gocron calls it
+		next, err := locker.Lock(t.Context(), "close-day")
+		if err == nil {
+			t.Cleanup(func() { _ = next.Unlock(context.Background()) })
+		}
+		return err
+	}
+	if err := tick(); !errors.Is(err, core.ErrNotAcquired) {
+		t.Errorf("the next tick gets %v", err)
+	}
+	close(goOn)
+	if cause := <-done; !errors.Is(cause, core.ErrLost) {
+		t.Errorf("the task begins with a context that has ended with %v", cause)
+	}
+	<-ended
+	awaitEvent(t, "a tick after the end of the run", func() bool { return tick() == nil })
+}
+
+// A duration job has other times in each instance, so that each would run it.
+func TestLocker_DurationJob(t *testing.T) {
+	t.Parallel()
+	locks, scheduler, _ := instance(t, redistest.New(t))
+	for name, when := range map[string]gocron.JobDefinition{
+		"duration": gocron.DurationJob(time.Minute), "random duration": gocron.DurationRandomJob(time.Minute, time.Hour),
+	} {
+		_, err := gocronlock.NewLocker(locks, time.Second).NewJob(scheduler, when, "poll", func(context.Context) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), `job "poll"`) || !strings.Contains(err.Error(), "CronJob") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
 }
 
 // The context of a job ends with its lock. After that, after a panic and after a shutdown the lock is free.

@@ -19,6 +19,7 @@ package gocronlock
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -29,15 +30,15 @@ import (
 )
 
 // Locker implements [gocron.Locker]. It never waits: the other instances skip the run, and gocron calls
-// [gocron.AfterLockError] in them. The error matches [core.ErrNotAcquired] if another instance has the lock, and
-// [core.ErrUnavailable] if Redis does not answer: then no instance runs the job. gocron does not repeat a skipped run, and so
-// it never runs a one-time job that was skipped.
+// [gocron.AfterLockError] in them. The error matches [core.ErrNotAcquired] if another instance has the lock, or if the last
+// run of this instance has lost its lock and has not ended yet. It matches [core.ErrUnavailable] if Redis does not answer:
+// then no instance runs the job. gocron does not repeat a skipped run, and so it never runs a one-time job that was skipped.
 type Locker struct {
 	locks *core.Client
 	keep  time.Duration
 
 	mu   sync.Mutex
-	runs map[string]*run // by the names of their jobs
+	runs map[string]*run // by the name of the job, which has one run at a time: gocron does not tell a task for which run it is called
 }
 
 // run is a run of a job. It implements [gocron.Lock].
@@ -58,7 +59,15 @@ func NewLocker(locks *core.Client, keep time.Duration) *Locker {
 
 // NewJob adds a job to a scheduler. The context of the job carries the lock and ends when the lock is lost, and when the scheduler
 // shuts down. The name of the lock is "job:" and the name of the job.
+//
+// All instances need the same times, such as the times of a [gocron.CronJob]. A [gocron.DurationJob] counts from the start of its
+// instance, so that each instance would run it. It is an error here; an [Elector] accepts it.
 func (l *Locker) NewJob(s gocron.Scheduler, when gocron.JobDefinition, name string, job func(context.Context) error, opts ...gocron.JobOption) (gocron.Job, error) {
+	switch reflect.TypeOf(when) {
+	case reflect.TypeOf(gocron.DurationJob(0)), reflect.TypeOf(gocron.DurationRandomJob(0, 0)):
+		return nil, fmt.Errorf("gocronlock: job %q: a duration counts from the start of each instance, so that each would run the job: "+
+			"write gocron.CronJob, such as CronJob(\"*/5 * * * *\", false), or use an Elector", name)
+	}
 	task := gocron.NewTask(func() error {
 		l.mu.Lock()
 		r := l.runs[name]
@@ -74,23 +83,37 @@ func (l *Locker) NewJob(s gocron.Scheduler, when gocron.JobDefinition, name stri
 // Lock implements [gocron.Locker].
 func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 	r := &run{locker: l, job: job, until: time.Now().Add(l.keep)}
+	if !l.begin(r) {
+		return nil, fmt.Errorf("gocronlock: job %q: the last run of this instance has not ended: %w", job, core.ErrNotAcquired)
+	}
 	var err error
 	if r.ctx, r.hold, err = l.locks.Lock("job:"+job).Acquire(ctx, core.WaitTime(0)); err != nil {
+		l.end(r)
 		return nil, err
 	}
+	return r, nil
+}
+
+// begin records a run. It returns false if the job has a run already.
+func (l *Locker) begin(r *run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.runs[job] = r
-	return r, nil
+	if l.runs[r.job] != nil {
+		return false
+	}
+	l.runs[r.job] = r
+	return true
+}
+
+func (l *Locker) end(r *run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.runs, r.job)
 }
 
 // Unlock implements [gocron.Lock]. It works although ctx ends at a shutdown.
 func (r *run) Unlock(ctx context.Context) error {
-	r.locker.mu.Lock()
-	if r.locker.runs[r.job] == r { // after a loss the next run may have begun
-		delete(r.locker.runs, r.job)
-	}
-	r.locker.mu.Unlock()
+	defer r.locker.end(r)
 	if rest := time.Until(r.until); rest >= time.Millisecond {
 		return r.hold.Leave(ctx, rest)
 	}

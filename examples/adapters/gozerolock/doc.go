@@ -10,9 +10,28 @@
 // goctl generates the calls of AddRoutes. Wrap their routes. A rule names the whole path: POST /api/orders/:id/pay. The
 // guard runs after the middlewares of go-zero and of rest.Server.Use, and after authentication.
 //
+// A lock protects an order only if the handler reads its number from the place that the key names:
+//
+//	path.id         the tag path of httpx.Parse
+//	query.id        r.URL.Query; under GET, HEAD and DELETE also the tag form
+//	form.id         the tag form
+//	header["X-Id"]  the tag header
+//	body.id         the tag json
+//
+// httpx.Parse merges forms and the query into the tag form. Beside a key over the query of a POST, a client that adds a form
+// chooses another lock than the handler needs. Under methods without forms, Routes answers 415 to a multipart form, which
+// httpx.Parse would read. A field with two tags takes the last of path, form, header
+// and json, and so does a field without tags. In these cases, check the lock for the value that the handler uses.
+// MustHold panics if the request holds another lock:
+//
+//	core.MustHold(r.Context(), "order:pay:"+req.Order)
+//
 // go-zero answers 503 after Timeout (3 s by default) although the handler goes on. The lock is held until the handler
 // returns. A wait ends before the timeout, with 409. The circuit breaker counts answers of 500 and more. An outage of Redis
 // (503) therefore opens it, and a taken lock (409, 429) does not.
+//
+// A request that waits counts for MaxConns (10000 by default), and go-zero answers requests beyond it with 503. Keep MaxWaiters
+// below it.
 //
 // Shut down the server first, then the lock client, then the Redis client.
 //

@@ -28,5 +28,8 @@
 // before this timeout, with the answer for a taken lock. Pass all middlewares to one call of http.Middleware, because a
 // second call replaces the first. Kratos calls its stream middlewares for each message, so streams need the interceptor.
 //
+// Over HTTP, generated handlers decode the whole request before the middleware, whatever its size, so that a waiting request does
+// not occupy the window of an HTTP/2 connection.
+//
 // Shut down the servers first, then the lock client, then the Redis client.
 package kratoslock

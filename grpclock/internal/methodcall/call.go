@@ -5,8 +5,8 @@
 // grpc-go nor Connect, nor on the way in which rules are declared: package methodrules compiles them.
 // Packages grpclock and connectlock call it.
 //
-// Its files, each of which uses only those before it: answer, passage, messages, lockedstream, call,
-// unary, stream.
+// Its files, each of which uses only those before it: answer, passage, messages, lockedstream, ahead,
+// call, unary, stream.
 package methodcall
 
 import (

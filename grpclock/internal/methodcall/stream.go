@@ -18,6 +18,9 @@ type StreamCall interface {
 	// Handle runs the handler with the given messages instead of the messages of the call.
 	Handle(ctx context.Context, messages Messages) error
 
+	// SharesWindow reports whether unreceived messages keep other calls of the connection from sending.
+	SharesWindow() bool
+
 	// Fallback runs a fallback of the library with the given messages.
 	Fallback(ctx context.Context, handler any, messages Messages) error
 }
@@ -33,6 +36,11 @@ func Stream(ctx context.Context, m *methodrules.Methods, e *methodrules.Entry, c
 		return call.Handle(ctx, call)
 	}
 	c.passage = newPassage(ctx, id)
+	if call.SharesWindow() && e.Extra.Described() {
+		c.ahead = &aheadStream{Messages: call, method: e.Extra, methods: m, translate: c.translate}
+		c.messages = c.ahead
+		defer c.stopAhead()
+	}
 	return c.finish(c.run())
 }
 
@@ -41,6 +49,7 @@ type stream struct {
 	guardedCall
 	call     StreamCall
 	messages Messages      // replays the first message after it was received
+	ahead    *aheadStream  // nil unless messages may be received during a wait
 	first    *firstMessage // nil until it was received
 	locked   *lockedStream // nil until the handler runs with a lock
 }
@@ -72,8 +81,8 @@ func (c *stream) run() error {
 // receiveFirst waits for the first message. After that, messages replays it.
 func (c *stream) receiveFirst() {
 	c.first = &firstMessage{message: c.entry.Extra.NewRequest()}
-	c.first.err = c.call.Receive(c.first.message)
-	c.messages = &replayStream{Messages: c.call, first: c.first, translate: c.translate}
+	c.first.err = c.messages.Receive(c.first.message)
+	c.messages = &replayStream{Messages: c.messages, first: c.first, translate: c.translate}
 }
 
 // Env implements [aspect.Call].
@@ -86,6 +95,7 @@ func (c *stream) Env(context.Context) keyexpr.Env {
 
 // Handle implements [aspect.Call].
 func (c *stream) Handle(ctx context.Context, g aspect.Grant) error {
+	c.stopAhead()
 	ctx = c.handlerContext(ctx, g)
 	if g.Hold == nil {
 		return c.call.Handle(ctx, c.messages)
@@ -97,11 +107,19 @@ func (c *stream) Handle(ctx context.Context, g aspect.Grant) error {
 	return c.locked.reportedLoss() // the handler could not send or receive a message, so the call did not succeed
 }
 
+// stopAhead ends receiving ahead, because the handler receives the rest.
+func (c *stream) stopAhead() {
+	if c.ahead != nil {
+		c.ahead.stop()
+	}
+}
+
 // lossError returns the error for a stream whose lock is lost.
 func (c *stream) lossError(cause error) error { return c.refuse(lossRefusal(c.entry.Point, cause)) }
 
 // Fallback implements [aspect.Call].
 func (c *stream) Fallback(ctx context.Context, name string) error {
+	c.stopAhead()
 	return c.call.Fallback(ctx, c.methods.Config.StreamFallbacks[name], c.messages)
 }
 

@@ -3,7 +3,9 @@ package methodrules
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -13,16 +15,30 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// Lock returns the entry of a unary method for the function Lock of package pkg, and all methods of the client that have a
-// Lock. The same rule for the same method gives the same entry.
-func Lock(pkg string, locks *core.Client, method, key string, further []ruleset.Rule) (*Methods, *Entry, error) {
+// Locked is a unary method with a Lock.
+type Locked struct {
+	*aspect.Mark // for the interceptor
+
+	Methods *Methods // all methods of the client that have a Lock
+	Entry   *Entry
+}
+
+// Lock returns the method of an interceptor for the function Lock of package pkg. The same rule for the same method gives
+// the same entry.
+func Lock(pkg string, locks *core.Client, method, key string, further []ruleset.Rule) (*Locked, error) {
 	rule, err := aspect.LockRule(key, further)
 	m, problem := lockMethodsOf(pkg, locks)
 	if err := errors.Join(err, problem); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	e, err := m.lock(method, rule)
-	return m.methods, e, err
+	r, err := m.lock(method, rule)
+	if err != nil {
+		return nil, err
+	}
+	mark := r.returned.Watch(m.methods.Aspect, &ruleset.Problem{
+		Endpoint: r.entry.Endpoint, Message: "Lock: the program has dropped the interceptor, so it locks nothing: give it to the server",
+	})
+	return &Locked{Mark: mark, Methods: m.methods, Entry: r.entry}, nil
 }
 
 // lockMethods holds the methods of a client that have a Lock. Their rules are in no set.
@@ -30,12 +46,13 @@ type lockMethods struct {
 	methods *Methods
 
 	mu    sync.Mutex
-	rules map[string]lockRule // by method
+	rules map[string]*lockRule // by method
 }
 
 type lockRule struct {
-	rule  ruleset.Rule
-	entry *Entry
+	rule     ruleset.Rule
+	entry    *Entry
+	returned aspect.Returned // the interceptors
 }
 
 // lockMethodsKey is the key of the value that lockMethodsOf keeps on a client. It contains the package.
@@ -50,14 +67,21 @@ func lockMethodsOf(pkg string, locks *core.Client) (*lockMethods, error) {
 	shared := locks.ForAdapters().Shared(lockMethodsKey{pkg}, func() any {
 		c := newConfig(pkg)
 		c.unguarded = func(Shape) string { return "" }
-		return &lockMethods{methods: newMethods(c, a), rules: map[string]lockRule{}}
+		return &lockMethods{methods: newMethods(c, a), rules: map[string]*lockRule{}}
 	})
 	return shared.(*lockMethods), nil //nolint:errcheck,forcetypeassert // the only value under this key
 }
 
+// names returns the methods that have a Lock, sorted.
+func (m *lockMethods) names() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.rules))
+}
+
 // lock compiles a rule for a method and puts it into force. A second rule for the method is an error, because a call
 // passes the Lock interceptors of a client only once: the second rule would have no effect.
-func (m *lockMethods) lock(method string, rule ruleset.Rule) (*Entry, error) {
+func (m *lockMethods) lock(method string, rule ruleset.Rule) (*lockRule, error) {
 	d := m.methods.Config.describe(method)
 	if err := checkLockable(method, d); err != nil {
 		return nil, err
@@ -66,7 +90,7 @@ func (m *lockMethods) lock(method string, rule ruleset.Rule) (*Entry, error) {
 	defer m.mu.Unlock()
 	if before, is := m.rules[method]; is {
 		if reflect.DeepEqual(before.rule, rule) {
-			return before.entry, nil
+			return before, nil
 		}
 		return nil, errors.New("the method has a Lock with another rule: use a guard, which takes several rules for a method")
 	}
@@ -75,8 +99,8 @@ func (m *lockMethods) lock(method string, rule ruleset.Rule) (*Entry, error) {
 		return nil, e.Err
 	}
 	m.methods.registry.Place(e)
-	m.rules[method] = lockRule{rule, e}
-	return e, nil
+	m.rules[method] = &lockRule{rule: rule, entry: e}
+	return m.rules[method], nil
 }
 
 // checkLockable returns an error for a method that a Lock cannot serve.

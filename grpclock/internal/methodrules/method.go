@@ -76,7 +76,10 @@ func (m *Method) callerShape() Shape {
 // Replies reports whether callers expect exactly one reply.
 func (m *Method) Replies() bool { return m.callerShape().replies() }
 
-// NewRequest returns an empty message of the input type of the method, whose rules read it.
+// Described reports whether the descriptor of the method is known.
+func (m *Method) Described() bool { return m.descriptor != nil }
+
+// NewRequest returns an empty message of the input type of the method, which must be described.
 func (m *Method) NewRequest() proto.Message { return newMessage(m.descriptor.Input()) }
 
 // Reply returns the reply to a caller whose handler did not run: the response of the rule that

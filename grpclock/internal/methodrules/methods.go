@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -15,11 +16,13 @@ import (
 
 // Methods holds the methods of a program and their rules. It is safe for concurrent use.
 type Methods struct {
-	Config *Config
-	Aspect *aspect.Aspect
+	Config  *Config
+	Aspect  *aspect.Aspect
+	Waiting atomic.Int64 // the bytes of the messages that waiting streams hold
 
 	registry *aspect.Registry[Key, *Method]
 	table    *aspect.Table[Key, *Method] // nil for the methods of Lock
+	locks    *lockMethods                // the methods of the client that have a Lock; nil there
 }
 
 // Entry is a method with its rules. Its Extra is nil if the rules of several layers contradict each
@@ -46,6 +49,7 @@ func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string,
 		return nil, c.errorf("New: %w", err)
 	}
 	m := newMethods(c, shared)
+	m.locks = l
 	m.registry.Include(l.methods.registry)
 	if m.table, err = m.registry.Table(rules); err != nil {
 		return nil, c.errorf("New: %w", err)
@@ -133,16 +137,32 @@ func (m *Methods) Check(keys []Key, more ...error) error {
 	for _, err := range more {
 		report.Add(ruleset.Endpoint{}, err)
 	}
-	m.checkServerFirst(report, keys)
-	return m.Aspect.Conclude(report)
-}
-
-// checkServerFirst reports names of WithServerFirst that are not methods.
-func (m *Methods) checkServerFirst(report *aspect.Report, keys []Key) {
-	judge := aspect.Judge{Transport: ruleset.TransportGRPC, Hint: "remove the name, or register the service before Check"}
+	judge := aspect.Judge{Transport: ruleset.TransportGRPC}
 	for _, k := range keys {
 		judge.Endpoints = append(judge.Endpoints, ruleset.GRPC(k.Path))
 	}
+	m.checkLocks(report, judge)
+	m.checkServerFirst(report, judge)
+	return m.Aspect.Conclude(report)
+}
+
+// checkLocks warns of methods with a Lock that the program does not have, and reports a guard without any rules.
+func (m *Methods) checkLocks(report *aspect.Report, judge aspect.Judge) {
+	locked := m.locks.names()
+	judge.Hint = "give Check the server that has the Lock, or remove the Lock"
+	for _, path := range locked {
+		if e := ruleset.GRPC(path); !slices.Contains(judge.Endpoints, e) {
+			report.Warn(e, &ruleset.Problem{Endpoint: e, Message: "Lock: " + judge.Missing(e)})
+		}
+	}
+	if len(locked) == 0 && len(m.table.Entries()) == 0 && m.Config.sources.IsEmpty() {
+		report.Add(ruleset.Endpoint{}, errors.New("the guard has no rules: no method has any in its .proto file, and neither WithSet nor WithRules was given"))
+	}
+}
+
+// checkServerFirst reports names of WithServerFirst that are not methods.
+func (m *Methods) checkServerFirst(report *aspect.Report, judge aspect.Judge) {
+	judge.Hint = "remove the name, or register the service before Check"
 	for _, path := range slices.Sorted(maps.Keys(m.Config.serverFirst)) {
 		if e := ruleset.GRPC(path); !slices.Contains(judge.Endpoints, e) {
 			report.Add(e, &ruleset.Problem{Endpoint: e, Message: "WithServerFirst: " + judge.Missing(e)})

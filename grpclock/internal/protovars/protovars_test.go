@@ -1,6 +1,7 @@
 package protovars_test
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -25,13 +26,14 @@ type host struct {
 	registered []any
 	err        error
 	calls      int
+	peer       string
 }
 
 func (h *host) Metadata(key string) []string { return h.metadata[key] }
 
 func (h *host) Method() string { return "/shop.v1.Orders/Pay" }
 
-func (h *host) Peer() string { return "192.0.2.1" }
+func (h *host) Peer() string { return cmp.Or(h.peer, "192.0.2.1") }
 
 func (h *host) Registered(i int) (any, error) {
 	h.calls++
@@ -188,6 +190,20 @@ func TestCall_Key(t *testing.T) {
 }
 
 type account struct{ ID int }
+
+// All clients of a Unix socket have one address, so a key refuses it.
+func TestCall_PeerOfUnixSocket(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds(t) {
+		v := k.variables(t)
+		for _, socket := range []string{"@", "@client", "/run/client.sock"} {
+			_, err := compile(t, v, `#{peer}`).Key(v.Call(k.message(t, ""), &host{peer: socket}))
+			if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || failure.Reason != keyexpr.ReasonMissing {
+				t.Errorf("%s, %s: got %v", k.name, socket, err)
+			}
+		}
+	}
+}
 
 func TestCall_NotSet(t *testing.T) {
 	t.Parallel()

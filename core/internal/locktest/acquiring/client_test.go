@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/cryptotest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -177,5 +178,44 @@ func TestOpen_NeverShowsThePassword(t *testing.T) {
 	_, err := core.Open("redis://app:s3cr@db:6379/zero")
 	if err == nil || !strings.Contains(err.Error(), "invalid database number") {
 		t.Errorf("got %v, want the fault without the password", err)
+	}
+}
+
+// Two clients that the randomness of one moment created, as in two processes that were restored from one snapshot of a
+// running machine, have one id. They are two holders, because the numbers of their fields are drawn later.
+//
+//nolint:paralleltest // the seed of crypto/rand is global
+func TestClient_RestoredTwice(t *testing.T) {
+	nonReentrant := func(clients []*core.Client, key string) core.Lock { return clients[0].NonReentrantLock(key) }
+	for _, kind := range append(locktest.KindsWithHolders(), locktest.Kind{
+		Name: "non-reentrant", Nodes: 1, Lock: nonReentrant, Rival: nonReentrant,
+	}) {
+		t.Run(kind.Name, func(t *testing.T) {
+			locktest.BubbleOf(t, kind.Nodes, func(t *testing.T, servers []*locktest.Redis) {
+				restore := func() []*core.Client {
+					cryptotest.SetGlobalRandom(t, 1)
+					return locktest.BehindEach(t, servers)
+				}
+				one, two := restore(), restore()
+				locktest.WantSame(t, "id", one[0].ID(), two[0].ID())
+
+				cryptotest.SetGlobalRandom(t, 2)
+				_, hold := locktest.MustAcquire(t, t.Context(), kind.Lock(one, "k"))
+				cryptotest.SetGlobalRandom(t, 3)
+				_, other, err := kind.Lock(two, "k").Acquire(t.Context(), core.WaitTime(0))
+				if kind.Name != "read" {
+					locktest.WantErr(t, err, core.ErrNotAcquired)
+				}
+				locktest.WantSame(t, "both have the lock", err == nil, kind.Name == "read")
+				locktest.MustRelease(t, hold)
+				_, rival, err := kind.Rival(two, "k").Acquire(t.Context(), core.WaitTime(0))
+				locktest.WantSame(t, "the lock is free", err == nil, kind.Name != "read")
+				for _, left := range []*core.Hold{other, rival} {
+					if left != nil {
+						locktest.MustRelease(t, left)
+					}
+				}
+			})
+		})
 	}
 }

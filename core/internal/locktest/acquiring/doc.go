@@ -12,6 +12,7 @@
 //	It carries the lock                              | TestReenter_ConcurrentChildrenCountExactly, TestReenter_FrameworkContextWithStringKeys, TestHoldsOf_ListsWhatTheContextCarries
 //	With any other context                           | TestReenter_Strangers, TestReenter_ReleasedContext
 //	Two clients of one process exclude each other    | TestReenter_Strangers
+//	Locks that they acquire later exclude each other | TestClient_RestoredTwice
 //	[Detach] is for work                             | TestDetach_HidesTheLock
 //	Without contention, Acquire is one round trip    | TestAcquire_UncontendedIsOneRoundTrip, TestAcquire_WaitZeroIsOneRoundTrip
 package acquiring

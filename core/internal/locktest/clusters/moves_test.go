@@ -139,12 +139,11 @@ func (m *movingLock) giveBack(now stage) {
 	}
 }
 
-// left returns the keys that must be gone when the lock is free. It omits keys that may stay. One of them is the
-// timeout key of a reader, which stays until its lease ends if it was on another node at the release.
+// left returns the keys that must be gone when the lock is free. It omits keys that may stay.
 func (m *movingLock) left() (keys []string) {
 	count := m.move.To.Client().Get(m.t.Context(), m.key).Val()
 	for _, key := range append(m.move.Arrived(), m.move.Left()...) {
-		stays := m.Name == "read" && strings.Contains(key, ":rwlock_timeout:") || strings.HasPrefix(key, "redisson_lock_token:") || strings.HasSuffix(key, ":interlock_ops") || key == m.key && count == "1"
+		stays := strings.HasPrefix(key, "redisson_lock_token:") || strings.HasSuffix(key, ":interlock_ops") || key == m.key && count == "1"
 		if !stays {
 			keys = append(keys, key)
 		}

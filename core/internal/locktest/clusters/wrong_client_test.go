@@ -85,6 +85,35 @@ func TestAcquire_WrongKindOfClient(t *testing.T) {
 	})
 }
 
+// A server behind a fixed address that has never granted a lock and is a replica is not waited for, and Ready reports it.
+func TestAcquire_AddressOfAReplica(t *testing.T) {
+	t.Parallel()
+	r := redisserver.StartReplicated(t, 1)
+	locks := locktest.NewClient(t, r.Replicas[0].Client(), locktest.Patient)
+	wantAdvice(t, locks, "k", "the server is a replica: give the Redis client the address of the master")
+	err := locks.Ready(t.Context())
+	locktest.WantErr(t, err, core.ErrUnavailable)
+	if err == nil || !strings.Contains(err.Error(), "the server is a replica") || !strings.Contains(core.ErrorText(err), "the server is a replica") {
+		t.Errorf("Ready: %v", err)
+	}
+	locktest.Must(t, r.Replicas[0].Client().Do(t.Context(), "replicaof", "no", "one").Err())
+	locktest.Must(t, locks.Ready(t.Context()))
+	locktest.Must(t, locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+}
+
+// A port without TLS does not answer a handshake.
+func TestAcquire_TLSOnAPlainPort(t *testing.T) {
+	t.Parallel()
+	locks, err := core.Open("rediss://" + redisserver.Start(t).Addr())
+	locktest.Must(t, err)
+	defer func() { _ = locks.Close(t.Context()) }()
+	const advice = "check that this port speaks TLS"
+	wantAdvice(t, locks, "k", advice)
+	if err := locks.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), advice) {
+		t.Errorf("Ready: %v", err)
+	}
+}
+
 // A renewal that a node of a Cluster redirects has the same advice.
 func TestRenewal_WrongKindOfClient(t *testing.T) {
 	t.Parallel()

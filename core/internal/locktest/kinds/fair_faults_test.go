@@ -202,6 +202,29 @@ func TestFair_LateLandingAfterTheEnd(t *testing.T) {
 	}
 }
 
+// The last attempt of a waiter is answered with an error just after the waiter has left. The client clears up the place
+// that an earlier attempt has taken.
+func TestFair_LateErrorAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+		b.Take("k", locktest.Stranger, time.Hour)
+		locks, proxy := b.BehindAProxy()
+		attempt := locktest.Script(t, "fair/acquire")
+		first := faultproxy.Once(attempt)
+		late := proxy.HoldRequest(func(cmd []string) bool { return attempt(cmd) && !first(cmd) })
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, got := b.JoinQueue(ctx, locks, "k")
+		<-late.Hit()
+		cancel()
+		locktest.WantErr(t, (<-got).Err, context.Canceled)
+		locktest.Must(t, b.Set(t.Context(), "k", "not a lock", 0).Err())
+		late.Release()
+		locktest.Pass(time.Second)
+		b.WantQueue("k")
+	})
+}
+
 // Redis is silent at the end of a wait, or answers nothing to a single attempt. Whichever command has no answer, the
 // caller never gets the lock, and a second after Redis answers again neither its place in the queue nor its lock is left.
 // In Redisson before 4.7 such a caller kept its place for five minutes.

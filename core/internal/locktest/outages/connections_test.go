@@ -367,7 +367,7 @@ func dialed(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*ato
 }
 
 // countDials returns a client behind a proxy, and a count of its attempts to connect.
-func countDials(b *locktest.Redis, opts ...core.Option) (*core.Client, *faultproxy.Proxy, *atomic.Int64) {
+func countDials(b *locktest.Redis, change func(*redis.Options), opts ...core.Option) (*core.Client, *faultproxy.Proxy, *atomic.Int64) {
 	b.T.Helper()
 	var dials atomic.Int64
 	proxy, rdb := faultproxy.Around(b.T, b.Client, func(o *redis.Options) {
@@ -376,74 +376,127 @@ func countDials(b *locktest.Redis, opts ...core.Option) (*core.Client, *faultpro
 			dials.Add(1)
 			return dial(ctx, network, addr)
 		}
+		change(o)
 	})
 	return locktest.NewClient(b.T, rdb, opts...), proxy, &dials
+}
+
+// reconnection is an outage together with the options of a client that needs them to be in it.
+type reconnection struct {
+	locktest.Outage
+
+	options func(*redis.Options)
+}
+
+// wrongPassword returns an outage in which the server has another password. Before and after, the client needs none.
+func wrongPassword() reconnection {
+	var password atomic.Pointer[string]
+	password.Store(new(string))
+	begin := func(p *faultproxy.Proxy) (end func()) {
+		password.Store(new("old"))
+		rule := p.AnswerError(faultproxy.Command("auth", "hello"), "WRONGPASS invalid username-password pair or user is disabled.")
+		p.Cut()
+		return func() {
+			password.Store(new(string))
+			rule.Remove()
+		}
+	}
+	return reconnection{locktest.Outage{Name: "wrong password", Begin: begin}, func(o *redis.Options) {
+		o.CredentialsProvider = func() (string, string) { return "", *password.Load() }
+	}}
+}
+
+// wrongDatabase returns an outage in which the user has no right to SELECT.
+func wrongDatabase() reconnection {
+	begin := func(p *faultproxy.Proxy) (end func()) {
+		rule := p.AnswerError(faultproxy.Command("select"), "NOPERM this user has no permissions to run the 'select' command")
+		p.Cut()
+		return rule.Remove
+	}
+	return reconnection{locktest.Outage{Name: "no right to the database", Begin: begin}, func(o *redis.Options) { o.DB = 1 }}
+}
+
+// closedAt returns an outage in which a connection is closed when it sends a command.
+func closedAt(command string) locktest.Outage {
+	return locktest.Outage{Name: "closed at " + command, Begin: func(p *faultproxy.Proxy) func() {
+		rule := p.DropRequest(faultproxy.Command(command))
+		p.Cut()
+		return rule.Remove
+	}}
 }
 
 // While connections are refused, or closed at once, the client dials about once a second, however long that lasts and
 // however many callers there are. When Redis is back, everything works as before.
 func TestReconnect_BacksOff(t *testing.T) {
 	t.Parallel()
-	closedAt := func(command string) func(p *faultproxy.Proxy) (end func()) {
-		return func(p *faultproxy.Proxy) func() {
-			rule := p.DropRequest(faultproxy.Command(command))
-			p.Cut()
-			return rule.Remove
-		}
-	}
-	for _, outage := range []locktest.Outage{
-		locktest.Refused,
-		locktest.TooManyClients,
-		{Name: "closed at the subscription", Begin: closedAt("subscribe")},
-		{Name: "closed at the ping", Begin: closedAt("ping")},
+	for _, test := range []func() reconnection{
+		func() reconnection { return reconnection{Outage: locktest.Refused} },
+		func() reconnection { return reconnection{Outage: locktest.TooManyClients} },
+		func() reconnection { return reconnection{Outage: closedAt("subscribe")} },
+		func() reconnection { return reconnection{Outage: closedAt("ping")} },
+		wrongPassword,
+		wrongDatabase,
 	} {
-		locktest.ParallelBubble(t, outage.Name, func(t *testing.T, b *locktest.Redis) {
-			locks, proxy, dials := countDials(b)
-			b.Take("k", locktest.Stranger, time.Hour)
-			at := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(10*time.Minute))
-			var callers sync.WaitGroup
-			over := make(chan struct{})
-			for range 20 {
-				callers.Go(func() {
-					for again := true; again; {
-						_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(2*time.Second))
-						if err == nil {
-							t.Error("acquired although another client has the lock")
-						}
-						select {
-						case <-over:
-							again = false
-						case <-time.After(100 * time.Millisecond): // in the time of the bubble: between two calls
-						}
-					}
-				})
-			}
-			in := func(d time.Duration) int64 {
-				before := dials.Load()
-				locktest.Pass(d)
-				return dials.Load() - before
-			}
-			locktest.Pass(5 * time.Second)
-			end := outage.Begin(proxy)
-			if n := in(10 * time.Second); n > 120 {
-				t.Errorf("%d dials in the first ten seconds, want at most 120", n)
-			}
-			if n := in(time.Minute); n > 3*60 {
-				t.Errorf("%d dials in a minute, want at most 180", n)
-			}
-			end()
-			close(over)
-			callers.Wait()
-			locktest.Pass(5 * time.Second)
-			if n := in(time.Minute); n > 0 {
-				t.Errorf("%d dials in a minute after that, want none", n)
-			}
-			b.Free("k")
-			if o := <-at; o.Err == nil {
-				locktest.MustRelease(t, o.Hold)
-			} else {
-				locktest.WantErr(t, o.Err, core.ErrUnavailable)
+		locktest.ParallelBubble(t, test().Name, func(t *testing.T, b *locktest.Redis) { backsOff(t, b, test()) })
+		locktest.ParallelBubble(t, test().Name+", with replicas", func(t *testing.T, b *locktest.Redis) {
+			b.Embedded.Replicas(1, 1)
+			backsOff(t, b, test(), core.WithReplicaAcks(1, 100*time.Millisecond))
+		})
+	}
+}
+
+// backsOff counts the dials of a client with waiters and callers during an outage, and after it.
+func backsOff(t *testing.T, b *locktest.Redis, outage reconnection, opts ...core.Option) {
+	t.Helper()
+	if outage.options == nil {
+		outage.options = func(*redis.Options) {}
+	}
+	locks, proxy, dials := countDials(b, outage.options, opts...)
+	_, stranger := locktest.MustAcquire(t, t.Context(), locktest.NewClient(t, b.Connect(outage.options)).Lock("k"), core.LeaseTime(time.Hour))
+	at := locktest.GoAcquire(t.Context(), locks.Lock("k"), core.WaitTime(10*time.Minute))
+	var callers sync.WaitGroup
+	over := make(chan struct{})
+	for range 20 {
+		callers.Go(func() {
+			for again := true; again; {
+				_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(2*time.Second))
+				if err == nil {
+					t.Error("acquired although another client has the lock")
+				}
+				select {
+				case <-over:
+					again = false
+				case <-time.After(100 * time.Millisecond): // in the time of the bubble: between two calls
+				}
 			}
 		})
+	}
+	in := func(d time.Duration) int64 {
+		before := dials.Load()
+		locktest.Pass(d)
+		return dials.Load() - before
+	}
+	locktest.Pass(5 * time.Second)
+	end := outage.Begin(proxy)
+	first, minute := in(10*time.Second), in(time.Minute)
+	t.Logf("%d dials in the first ten seconds, %.1f a second after that", first, float64(minute)/60)
+	if first > 120 {
+		t.Errorf("%d dials in the first ten seconds, want at most 120", first)
+	}
+	if minute > 3*60 {
+		t.Errorf("%d dials in a minute, want at most 180", minute)
+	}
+	end()
+	close(over)
+	callers.Wait()
+	locktest.Pass(5 * time.Second)
+	if n := in(time.Minute); n > 0 {
+		t.Errorf("%d dials in a minute after that, want none", n)
+	}
+	locktest.MustRelease(t, stranger)
+	if o := <-at; o.Err == nil {
+		locktest.MustRelease(t, o.Hold)
+	} else {
+		locktest.WantErr(t, o.Err, core.ErrUnavailable)
 	}
 }

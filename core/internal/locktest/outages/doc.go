@@ -3,7 +3,7 @@
 //
 //	promise                                              | tests
 //	If Redis does not answer, the error is               | TestSilence_WaitTimeIsKept, TestBackend_RedisDown, TestSilence_OperationsWithOneAttempt
-//	never reported as taken, and never as acquired       | TestBackend_ErrorReplies, TestGhost_OfTheCallerIsNotAHolder, TestBehindGhost_OfEachKind
+//	The lock is not reported as taken                    | TestBackend_ErrorReplies, TestGhost_OfTheCallerIsNotAHolder, TestBehindGhost_OfEachKind
 //	callers fail at once until Redis answers a ping      | TestSlow_NextCallerFailsAtOnce
 //	If a connection breaks at the end of the             | TestOutage_ResendHasOneMoreTimeout
 //	A Redis that answers slowly counts as available      | TestSlow_EveryFreeLockIsAcquired, TestOutage_SlowAnswersHaveOneBound

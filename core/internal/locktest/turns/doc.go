@@ -10,6 +10,7 @@
 //	Redisson's threads do not know this rule           | TestTurns_RedissonHasItsShare, TestWire_RedissonWaiterBesideLocalOnes
 //	A waiter that gets no messages                     | TestSilentWaiter_GetsItsTurnBesideBusyOnes, TestSilentWaiter_Polls, TestSilentWaiter_OfAnACLWithoutTheChannel
 //	In a run the callers of one client                 | TestRun_EachHolderEntersByItself, TestRun_RandomOperations
+//	Callers of a run still pass on, in memory          | TestRun_WhileRedisIsSilent
 //	It passes the lock on, in memory                   | TestRun_IsReleasedOnce, TestRun_OfFixedLeases
 //	It hands the lock off, by one script               | TestHandOff_IsOneScriptWithoutMessage, TestHandOff_Unanswered
 //	The lock is handed off instead if                  | TestRun_EndsWhenRedisHasToBeAsked, TestRun_EndsWithACommandWithoutAnAnswer, TestRun_EndsWithADoubt

@@ -14,7 +14,7 @@ end
 local lost = {}
 for i = 8, #ARGV do
   local done = release(KEYS, {ARGV[i], ARGV[1], ARGV[2]})
-  if type(done) == 'table' then -- an error
+  if type(done) == 'table' and done.err then
     return done
   end
   if done ~= 0 then

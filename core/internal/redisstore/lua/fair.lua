@@ -3,8 +3,8 @@
 -- A list contains the waiters, the next one first. A sorted set contains their deadlines. Each waiter has a
 -- channel. A deadline includes the allowances of all waiters before it. So when a waiter leaves the queue,
 -- its allowance is subtracted from the deadlines of all waiters behind it. A hash of this library records
--- when each waiter was seen: see fair_acquire.lua. These keys are derived from the key of the lock. Only the
--- acquire declares them, so that a holder can release while a slot moves.
+-- when each waiter was seen: see fair_acquire.lua. These keys are derived from the key of the lock. Only
+-- acquire and clear declare them, so that a holder can release while a slot moves; see doc.go.
 local allowance = 300000 -- ms: fairLockWaitTimeout
 local deafest = 8        -- number of waiters at the head to notify while no client listens for them
 
@@ -28,9 +28,21 @@ local function looks(waiter)
   return (tonumber(string.match(waiter, ':(%d+)$')) or 0) > 1099511627776
 end
 
+-- rehearse fails if one of the commands that change deadlines is denied. So a change of the queue does not stop halfway.
+local function rehearse(at)
+  local removes = redis.pcall('ZREM', at.deadlines, '') -- these two change nothing
+  local adds = redis.pcall('ZADD', at.deadlines, 'XX', 0, '')
+  local err = type(removes) == 'table' and removes.err or type(adds) == 'table' and adds.err
+  if err and not string.find(err, 'WRONGTYPE', 1, true) then
+    redis.call('ZREM', at.deadlines, '') -- raises the error unchanged, or the next one does
+    redis.call('ZADD', at.deadlines, 'XX', 0, '')
+  end
+end
+
 -- remove removes waiters from the queue. They are the keys of a table. The allowance that another
 -- library added is not known. If the key of the deadlines has another type, the waiters are still removed.
 local function remove(at, gone)
+  rehearse(at)
   local less, names, behind = 0, {}, {}
   for _, waiter in ipairs(redis.call('LRANGE', at.queue, 0, -1)) do
     if gone[waiter] then

@@ -34,14 +34,23 @@ local now -- set if there are waiters
 
 local function grant(instead)
   local token = draw() -- first: nothing has changed yet if the counter is not a number
-  if head then
-    remove(at, {[field] = true})
+  if instead then
+    redis.call('HDEL', KEYS[1], '') -- removes nothing: it fails now, not halfway, if HDEL is denied
   end
   redis.call('HSET', KEYS[1], field, 1)
   local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
   if type(leased) ~= 'number' then -- denied: undo, because a lock without a lease would never expire
     redis.call('HDEL', KEYS[1], field)
     return leased
+  end
+  if head then
+    local gone = {[field] = true}
+    if not pcall(remove, at, gone) then -- denied: undo
+      if type(redis.pcall('HDEL', KEYS[1], field)) ~= 'number' then
+        redis.call('DEL', KEYS[1]) -- not with another holder, because HDEL was not denied then
+      end
+      remove(at, gone) -- raises the error unchanged
+    end
   end
   if instead then
     redis.call('HDEL', KEYS[1], instead)
@@ -55,23 +64,37 @@ local function keep(deadline, enters)
   if not enters and before >= deadline then
     return
   end
-  redis.call('ZADD', at.deadlines, string.format('%.0f', math.max(before, deadline)), field)
-  if enters then
-    redis.call('RPUSH', at.queue, field)
-  end
   local expires = string.format('%.0f', deadline + 86400000)
-  redis.call('PEXPIREAT', at.deadlines, expires)
-  redis.call('PEXPIREAT', at.queue, expires)
+  redis.call('ZADD', at.deadlines, string.format('%.0f', math.max(before, deadline)), field)
+  local function stay()
+    redis.call('PEXPIREAT', at.deadlines, expires)
+    if enters then
+      redis.call('RPUSH', at.queue, field)
+    end
+    redis.call('PEXPIREAT', at.queue, expires)
+  end
+  if not pcall(stay) then -- denied: undo
+    if enters then
+      redis.call('ZREM', at.deadlines, field)
+    else
+      redis.call('ZADD', at.deadlines, before, field)
+    end
+    stay() -- raises the error unchanged
+  end
 end
 
 -- inherit takes the place of an attempt without an answer.
 local function inherit(ghost)
   if redis.call('ZSCORE', at.deadlines, field) then
     remove(at, {[ghost] = true})
-  elseif redis.call('LINSERT', at.queue, 'BEFORE', ghost, field) > 0 then
+    return
+  end
+  redis.call('LREM', at.queue, 1, '') -- removes nothing: it fails now, not halfway, if LREM is denied
+  rehearse(at)
+  if redis.call('LINSERT', at.queue, 'BEFORE', ghost, field) > 0 then
     redis.call('LREM', at.queue, 1, ghost)
-    redis.call('HDEL', at.seen, ghost)
-    keep(tonumber(redis.call('ZSCORE', at.deadlines, ghost) or 0))
+    redis.pcall('HDEL', at.seen, ghost)
+    redis.call('ZADD', at.deadlines, redis.call('ZSCORE', at.deadlines, ghost) or 0, field)
     redis.call('ZREM', at.deadlines, ghost)
   end
 end
@@ -90,16 +113,17 @@ local function dropLate()
   while true do
     local head = redis.call('LINDEX', at.queue, 0)
     if not head then
-      redis.call('DEL', at.seen)
+      redis.pcall('DEL', at.seen)
       return nil
     end
     local deadline = redis.call('ZSCORE', at.deadlines, head)
     if not deadline or tonumber(deadline) > now then
       return head
     end
+    redis.call('ZREM', at.deadlines, '') -- removes nothing: it fails now, not halfway, if ZREM is denied
     redis.call('LPOP', at.queue)
     redis.call('ZREM', at.deadlines, head)
-    redis.call('HDEL', at.seen, head)
+    redis.pcall('HDEL', at.seen, head)
   end
 end
 
@@ -183,7 +207,7 @@ local function written()
     if waiter == 'told' or looks(waiter) or redis.call('LPOS', at.queue, waiter) then
       known[waiter] = found[i + 1]
     else
-      redis.call('HDEL', at.seen, waiter)
+      redis.pcall('HDEL', at.seen, waiter)
     end
   end
   return known
@@ -209,7 +233,7 @@ local function dropMissing(head, free)
         last = true
         break
       elseif hears and not looks(waiter) and (first or not free) then
-        redis.call('HDEL', at.seen, waiter)
+        redis.pcall('HDEL', at.seen, waiter)
       else
         local since = sinceOf(waiter, known[waiter], hears)
         if not since then
@@ -255,10 +279,10 @@ if free and not head then
 elseif not free and not waits then
   return {redis.call('PTTL', KEYS[1]), holders[1]}
 end
+now = clock()
 for i = #ARGV, 6, -1 do -- the last attempt that was executed has the earliest place
   inherit(ARGV[i])
 end
-now = clock()
 wake()
 local ahead, left = redis.call('LPOS', at.queue, field), 0
 if ahead then
@@ -266,19 +290,28 @@ if ahead then
 end
 head = dropLate()
 if head and head ~= field then
-  head, left = dropMissing(head, free)
+  local ran, first, rest = pcall(dropMissing, head, free)
+  if not ran then
+    redis.pcall('PEXPIRE', at.seen, forgets)
+    dropMissing(head, free) -- raises the error unchanged
+  end
+  head, left = first, rest
 end
 if free and (not head or head == field) then
   return grant()
 end
-if waits and not ahead then
-  enqueue()
-end
+local enters = waits and not ahead
 ahead = redis.call('LPOS', at.queue, field) or redis.call('LLEN', at.queue)
 if waits then
   note(field, ahead >= far and later)
 end
-redis.call('PEXPIRE', at.seen, forgets)
+if type(redis.pcall('PEXPIRE', at.seen, forgets)) ~= 'number' then -- denied: undo
+  redis.call('HDEL', at.seen, field)
+  redis.call('PEXPIRE', at.seen, forgets) -- raises the error unchanged
+end
+if enters then
+  enqueue()
+end
 if free then
   return {left + apart * (ahead - 1), head, ahead + 1}
 end

@@ -22,10 +22,9 @@ local function holderOf(key, value, now)
   return holder, (tonumber(redis.call('HGET', key, value .. ':' .. holder .. ':expire_time')) or 0) - now
 end
 
--- put writes the fields of a holder.
-local function put(key, value, holder, ends, count)
-  redis.call('HSET', key, value, holder, value .. ':' .. holder .. ':expire_time', string.format('%.0f', ends),
-    value .. ':' .. holder .. ':lock_count', count)
+-- fields returns the names and the values of the fields of a holder.
+local function fields(value, holder, ends, count)
+  return value, holder, value .. ':' .. holder .. ':expire_time', string.format('%.0f', ends), value .. ':' .. holder .. ':lock_count', count
 end
 
 -- drop removes the fields that belong to a holder, and the value itself unless another holder has it.
@@ -34,15 +33,32 @@ local function drop(key, value, holder, keeps)
   redis.call('HDEL', key, ends, count, keeps and ends or value)
 end
 
--- raise raises the TTL of the hash to 100 ms more than a lease. Without the 100 ms, a caller of Redisson that acquires the lock
--- when the lease ends would lose it at once, because Redisson does not raise a TTL of less than 1 ms. raise returns the
--- error of PEXPIRE, nil otherwise.
-local function raise(key, lease)
-  local ttl = lease + 100
-  if redis.call('PTTL', key) < ttl then
-    local leased = redis.pcall('PEXPIRE', key, ttl)
+-- raise raises the TTL of the hash, which is now ttl, to 100 ms more than a lease. Without the 100 ms, a caller of Redisson that
+-- acquires the lock when the lease ends would lose it at once, because Redisson does not raise a TTL of less than 1 ms. raise
+-- returns the error of PEXPIRE, nil otherwise.
+local function raise(key, ttl, lease)
+  if ttl < lease + 100 then
+    local leased = redis.pcall('PEXPIRE', key, lease + 100)
     return type(leased) ~= 'number' and leased or nil
   end
+end
+
+-- write raises the TTL of the hash for a lease and writes fields. It returns an error if one of the two is denied; then nothing
+-- has changed.
+local function write(key, lease, ...)
+  local ttl = redis.call('PTTL', key)
+  local denied = raise(key, ttl, lease)
+  if denied then
+    return denied
+  end
+  local set = redis.pcall('HSET', key, ...)
+  if type(set) == 'number' then
+    return nil
+  end
+  if ttl >= 0 and ttl < lease + 100 then
+    redis.call('PEXPIRE', key, ttl)
+  end
+  return set
 end
 
 -- notify wakes all waiters of each client ("1"), because they may wait for other values; "0" would wake one of them.

@@ -28,26 +28,31 @@ end)
 if refusal then
   return refusal
 end
+local ttl, taken = redis.call('PTTL', key), {}
+redis.call('HDEL', key, '') -- removes nothing: it fails now, not halfway, if HDEL is denied
 each(function(value, mine)
   if redis.call('HGET', key, value) ~= mine then
-    put(key, value, mine, now + tonumber(ARGV[2]), 1)
+    redis.call('HSET', key, fields(value, mine, now + tonumber(ARGV[2]), 1))
+    taken[value] = mine
   end
 end)
-local denied = raise(key, ARGV[2])
-each(function(value, mine)
-  if denied then -- undo, because values without a lease would never expire
-    drop(key, value, mine)
+local denied = raise(key, ttl, ARGV[2])
+for value, mine in pairs(taken) do
+  if not denied and stale[value] then
+    drop(key, value, stale[value], true)
+  elseif denied then -- undo, because values without a lease would never expire
+    drop(key, value, mine, stale[value])
+    if stale[value] then
+      redis.call('HSET', key, value, stale[value])
+    end
   end
-  if stale[value] then
-    drop(key, value, stale[value], not denied)
-  end
-end)
+end
 if denied then
   return denied
 end
 -- Remove values whose leases ended more than a minute ago, because the hash lives as long as any value is in use. Of eight
 -- random fields for each value more than two are ends of leases, so the dead values of a group stay few.
-for _, field in ipairs(redis.call('HRANDFIELD', key, 8 * (#ARGV - 1))) do
+for _, field in ipairs(redis.pcall('HRANDFIELD', key, 8 * (#ARGV - 1))) do
   local value, holder = string.match(field, '^([^:]+):(.*):expire_time$')
   if value and tonumber(redis.call('HGET', key, field) or now) < now - 60000 then
     drop(key, value, holder, redis.call('HGET', key, value) ~= holder)

@@ -13,11 +13,11 @@ if holder == new then
 elseif holder ~= old then
   return {0}
 end
-local denied = raise(KEYS[1], lease)
+redis.call('HDEL', KEYS[1], '') -- removes nothing: it fails now, not halfway, if HDEL is denied
+local denied = write(KEYS[1], lease, fields(value, new, now + lease, 1))
 if denied then
   return denied
 end
-put(KEYS[1], value, new, now + lease, 1)
 drop(KEYS[1], value, old, true)
 if left <= lease then
   return {1}

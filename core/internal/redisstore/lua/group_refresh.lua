@@ -9,11 +9,10 @@ local holder, left = holderOf(KEYS[1], value, now)
 if holder ~= mine then
   return 0
 end
-local denied = raise(KEYS[1], lease)
+local denied = write(KEYS[1], lease, value .. ':' .. mine .. ':expire_time', string.format('%.0f', now + lease))
 if denied then
   return denied
 end
-redis.call('HSET', KEYS[1], value .. ':' .. mine .. ':expire_time', string.format('%.0f', now + lease))
 if left <= lease then
   return 1
 end

@@ -11,13 +11,11 @@ elseif holder ~= mine then
 end
 if lease > 0 then
   local now = clock()
-  local denied = raise(KEYS[1], lease)
+  local _, left = holderOf(KEYS[1], value, now)
+  local ends = value .. ':' .. mine .. ':expire_time'
+  local denied = write(KEYS[1], lease, ends, string.format('%.0f', now + math.max(left, lease)))
   if denied then
     return {denied.err}
-  end
-  local _, left = holderOf(KEYS[1], value, now)
-  if left < lease then
-    redis.call('HSET', KEYS[1], value .. ':' .. mine .. ':expire_time', string.format('%.0f', now + lease))
   end
 end
 return {1}

@@ -8,9 +8,4 @@ local holder, left = holderOf(KEYS[1], value, now)
 if holder ~= mine then
   return 0
 end
-local denied = lease > 0 and raise(KEYS[1], lease) -- first: if it is denied, nothing has changed
-if denied then
-  return denied
-end
-put(KEYS[1], value, mine, now + math.max(left, lease), ARGV[2])
-return 1
+return write(KEYS[1], lease, fields(value, mine, now + math.max(left, lease), ARGV[2])) or 1

@@ -10,6 +10,7 @@ local before = redis.call('PTTL', KEYS[1])
 if before == -2 then
   return {0}
 end
+redis.call('HDEL', KEYS[1], '') -- removes nothing: it fails now, not halfway, if HDEL is denied
 local token = draw() -- first: nothing has changed yet if the counter is not a number
 if redis.call('HSETNX', KEYS[1], ARGV[2], 1) == 0 then
   return {1, token}

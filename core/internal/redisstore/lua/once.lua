@@ -8,11 +8,11 @@ local slack = 30       -- s: the shortest time between two removals of old opera
 local function operationsOf(key) return beside(key, 'interlock_ops') end
 local function forgets(op) return string.sub(op, 1, 1) == '~' end
 -- forget removes the operations that arguments mark with "~". It comes last, because an empty key
--- disappears.
+-- disappears. Operations that it cannot remove expire.
 local function forget(ops, first, last)
   for i = first, last do
     if forgets(ARGV[i]) then
-      redis.call('ZREM', ops, string.sub(ARGV[i], 2))
+      redis.pcall('ZREM', ops, string.sub(ARGV[i], 2))
     end
   end
 end
@@ -40,6 +40,7 @@ end
 -- or an error.
 local function undo(key, ops, channel, verb, op, n)
   local taken = executed(ops, op)
+  redis.call('ZREM', ops, '') -- removes nothing: it fails now, not halfway, if ZREM is denied
   remember(ops, '!' .. op) -- first: while a slot moves, an empty key cannot be filled again
   if taken then
     local available = redis.pcall('INCRBY', key, n)

@@ -8,7 +8,10 @@
 --         {ms until the first lease expires, its permit} if none is available
 local key, leases, id, time, total = KEYS[1], KEYS[2], ARGV[1], now(), tonumber(ARGV[3])
 for i = 6, #ARGV do
-  giveBack(key, leases, ARGV[i])
+  local back = giveBack(key, leases, ARGV[i])
+  if type(back) == 'table' then -- an error
+    return back
+  end
 end
 collect(key, leases, time, ARGV[5], ARGV[4])
 local available
@@ -21,17 +24,17 @@ else
   available = count(key)
 end
 if available > 0 then
+  local ttl = redis.call('PTTL', key)
   if redis.call('ZADD', leases, 'NX', deadline(time, ARGV[2]), id) == 0 then
     return 1
   end
-  local left = redis.pcall('DECR', key)
-  if type(left) ~= 'number' then -- denied: undo
-    redis.call('ZREM', leases, id)
-    return left
+  local done = ttl > 0 and redis.pcall('PEXPIRE', leases, ttl) or 1
+  if done == 1 then
+    done = redis.pcall('DECR', key)
   end
-  local ttl = redis.call('PTTL', key)
-  if ttl > 0 then
-    redis.call('PEXPIRE', leases, ttl)
+  if type(done) ~= 'number' then -- denied: undo
+    redis.call('ZREM', leases, id)
+    return done
   end
   return 1
 end

@@ -12,6 +12,10 @@ for _, id in ipairs(out) do
   end
 end
 local available = redis.call('INCRBY', KEYS[1], #out)
-redis.call('DEL', KEYS[2])
+local gone = redis.pcall('DEL', KEYS[2])
+if type(gone) ~= 'number' then -- denied: undo
+  redis.call('INCRBY', KEYS[1], -#out)
+  return gone
+end
 publish(ARGV[2], ARGV[1], available)
 return 1

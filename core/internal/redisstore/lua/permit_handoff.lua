@@ -13,6 +13,7 @@ local before = lasts(KEYS[1], from, time)
 if not before then
   return 0
 end
+redis.call('ZREM', KEYS[1], '') -- removes nothing: it fails now, not halfway, if ZREM is denied
 redis.call('ZADD', KEYS[1], deadline(time, ARGV[3]), to)
 redis.call('ZREM', KEYS[1], from)
 if ARGV[4] == '' or before <= time + ARGV[3] then

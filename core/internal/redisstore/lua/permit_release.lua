@@ -4,6 +4,7 @@
 -- ARGV[1] permit  ARGV[2] channel, empty for none  ARGV[3] PUBLISH or SPUBLISH
 -- Reply   0 not the holder, -1 given back without a message: there are now fewer permits, and none is
 --         available; otherwise 1 + the number of notified subscribers
+local time = now()
 local available, ends = giveBack(KEYS[1], KEYS[2], ARGV[1])
 if not available then
   return 0
@@ -12,7 +13,7 @@ if type(available) ~= 'number' then
   return available
 end
 local notified = publish(ARGV[3], ARGV[2], available)
-if ends <= now() then
+if ends <= time then
   return 0
 end
 return available > 0 and 1 + notified or -1

@@ -1,9 +1,16 @@
 -- Comes before the scripts of a semaphore with leases that examine all its permits, after permit.lua.
 -- collect gives back the permits whose lease has expired.
 local function collect(key, leases, time, verb, channel)
-  local over = redis.call('ZREMRANGEBYSCORE', leases, '0', string.format('%.0f', time))
+  local last = string.format('%.0f', time)
+  local over = #redis.call('ZRANGEBYSCORE', leases, '0', last)
   if over > 0 then
-    publish(verb, channel, redis.call('INCRBY', key, over))
+    local available = redis.call('INCRBY', key, over)
+    local gone = redis.pcall('ZREMRANGEBYSCORE', leases, '0', last)
+    if type(gone) ~= 'number' then -- denied: undo
+      redis.call('INCRBY', key, -over)
+      redis.call('ZREMRANGEBYSCORE', leases, '0', last) -- raises the error unchanged
+    end
+    publish(verb, channel, available)
   end
 end
 -- adjust sets the total of the available and the acquired permits. It returns the number of

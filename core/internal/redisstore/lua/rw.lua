@@ -11,6 +11,7 @@
 -- readers hold the lock from then on.
 -- The scripts declare the lock only, because a script over several keys fails while their slot moves to
 -- another node. A command to a key that is already on the other node also fails, so the scripts use pcall for it.
+-- On the node that receives the slot, a key that has not arrived looks absent; see doc.go.
 local function beside(key, name)
   if string.find(key, '{', 1, true) then
     return key .. ':' .. name
@@ -32,9 +33,18 @@ local function writes(field)
 end
 
 -- clock returns the time of the server in ms.
-local function clock()
-  local now = redis.call('TIME')
+local function clock(now)
+  now = now or redis.call('TIME')
   return now[1] * 1000 + math.floor(now[2] / 1000)
+end
+
+-- become changes the mode and removes fields.
+local function become(key, mode, before, fields)
+  redis.call('HSET', key, 'mode', mode)
+  if type(redis.pcall('HDEL', key, unpack(fields))) ~= 'number' then -- denied: undo
+    redis.call('HSET', key, 'mode', before)
+    redis.call('HDEL', key, unpack(fields)) -- raises the error unchanged
+  end
 end
 
 -- look returns the value of a field, the mode, and the rest of the lease in ms of a writer with
@@ -49,27 +59,41 @@ local function look(key, field)
   if rest > 0 then
     return found[1], found[2], rest
   end
+  local ended = {'interlock_until'}
   for _, holder in ipairs(redis.call('HKEYS', key)) do
     if writes(holder) then
-      redis.call('HDEL', key, holder)
+      ended[#ended + 1] = holder
     end
   end
-  redis.call('HDEL', key, 'interlock_until')
-  redis.call('HSET', key, 'mode', 'read')
+  become(key, 'read', found[2], ended)
   return look(key, field)
 end
 
--- apart returns the reply for a timeout key of a reader that is, or may be, on another node than the
--- lock.
-local function apart()
-  return redis.error_reply('TRYAGAIN the slot of the lock moves')
+-- refused is the error of a command about a timeout key, unless the slot moves; see noted.
+local refused
+local function noted(reply)
+  if type(reply) == 'table' and not string.find(reply.err, 'non local key', 1, true) then
+    refused = reply
+  end
+  return reply
 end
 
--- drop deletes the timeout keys of a reader from the n-th on.
+-- apart returns the reply for a timeout key of a reader that is, or may be, on another node than the
+-- lock, or that Redis refused to show.
+local function apart()
+  return refused or redis.error_reply('TRYAGAIN the slot of the lock moves')
+end
+
+-- drop deletes the timeout keys of a reader from the n-th on, the last one first. It stops at a key that
+-- may be on the other node, and reports that. The keys before it then exist, until clear deletes them.
 local function drop(key, field, n, count)
-  for i = n, count do
-    redis.pcall('DEL', timeout(key, field, i))
+  for i = count, n, -1 do
+    local name = timeout(key, field, i)
+    if redis.pcall('DEL', name) ~= 1 and type(redis.pcall('EXISTS', key, name)) ~= 'number' then
+      return true
+    end
   end
+  return false
 end
 
 -- refusal returns the holder that refuses the caller: the writer, with the rest of its lease, or any

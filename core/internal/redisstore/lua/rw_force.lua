@@ -19,6 +19,13 @@ for i = 1, #hash, 2 do
     return -1
   end
 end
+for i = 1, #hash, 2 do
+  for n = 1, not writes(hash[i]) and tonumber(hash[i + 1]) or 0 do
+    if not left(key, hash[i], n) then -- the timeout key cannot be deleted
+      return apart()
+    end
+  end
+end
 redis.call('DEL', key)
 for i = 1, #hash, 2 do
   if not writes(hash[i]) then

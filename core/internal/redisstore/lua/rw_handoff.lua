@@ -16,6 +16,16 @@ end
 if not there and writer and redis.call('HLEN', key) > 2 then
   return redis.error_reply('ERR the holder reads beside it writes')
 end
+for n = 1, not there and not writer and tonumber(count) or 0 do
+  if not left(key, from, n) then -- the timeout key cannot be deleted
+    return apart()
+  end
+end
+local before, ttl = redis.call('PTTL', key), lease
+if not there then
+  redis.call('HDEL', key, '') -- removes nothing: it fails now, not halfway, if HDEL is denied
+  ttl = writer and lease or lasting(key, from, mode, rest, before, lease)
+end
 local token = draw() -- first: nothing has changed yet if the counter is not a number
 if there then
   return {1, token}
@@ -26,18 +36,13 @@ if not writer then
     return passing(kept)
   end
 end
-local before = redis.call('PTTL', key)
 local held = redis.pcall('HSET', key, to, 1)
-local ttl = lease
 if type(held) == 'number' then
   redis.call('HDEL', key, from)
-  if not writer then
-    ttl = lasting(key, mode, rest, before, lease)
-  end
   held = outlast(key, not writer and mode, before, ttl)
 end
 if type(held) ~= 'number' then -- denied: undo
-  redis.pcall('HSETNX', key, from, count)
+  redis.pcall('HSET', key, from, count)
   redis.pcall('HDEL', key, to)
   drop(key, to, 1, 1)
   return held

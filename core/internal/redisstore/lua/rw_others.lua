@@ -4,14 +4,14 @@
 -- moves, this is not known: only a command over two keys distinguishes a key on the other node from a
 -- deleted one.
 local function known(key, name)
-  return type(redis.pcall('EXISTS', key, name)) == 'number'
+  return type(noted(redis.pcall('EXISTS', key, name))) == 'number'
 end
 
 -- left returns the rest of the lease of a timeout key in ms, 0 if it is gone, nil if that is not
 -- known because the slot moves.
 local function left(key, field, n)
   local name = timeout(key, field, n)
-  local ttl = redis.pcall('PTTL', name)
+  local ttl = noted(redis.pcall('PTTL', name))
   if type(ttl) == 'number' and ttl ~= -2 then
     return ttl < 0 and math.huge or ttl
   end
@@ -32,12 +32,12 @@ local function keyless(key, field)
 end
 
 -- longest returns the longest rest of a reader's lease, 0 if all are dead, nil if the rest of one is
--- not known. It stops when it found enough.
-local function longest(key, enough)
+-- not known. It stops when it found enough. It does not count the reader except.
+local function longest(key, enough, except)
   local most, sure = 0, true
   local hash = redis.call('HGETALL', key)
   for i = 1, #hash, 2 do
-    local count = not writes(hash[i]) and tonumber(hash[i + 1]) or 0
+    local count = hash[i] ~= except and not writes(hash[i]) and tonumber(hash[i + 1]) or 0
     local own = 0
     for n = count, 1, -1 do
       local ttl = left(key, hash[i], n)
@@ -60,55 +60,56 @@ local spare = 50
 
 -- part removes a holder from a lock that has other holders. It returns whether another client can now
 -- have the lock, or can have it sooner than was visible: Redisson sleeps until the end of the
--- writer's lease.
+-- writer's lease. It also returns whether the TTL may be too long, because the slot moves and a lease is not
+-- known. If the count is nil, a reader left before.
 local function part(key, field, count, mode, rest)
   local ttl, writer = redis.call('PTTL', key), writes(field)
-  local own = 0
+  local own, unsure = count and 0 or math.huge, false
   if ttl < 0 then
     ttl = math.huge
   end
-  for n = 1, writer and 0 or count do
-    own = math.max(own, left(key, field, n) or 0)
+  for n = 1, writer and 0 or count or 0 do
+    own = math.max(own, left(key, field, n) or math.huge)
   end
-  redis.call('HDEL', key, field)
   local most -- nil: the TTL is the lease of the writer, or of another reader whose lease lasts longer
   if writer then
     rest = nil
   end
   if writer or (mode == 'read' or rest) and own >= ttl - spare then
-    most = longest(key, ttl - spare)
-    most = most and math.max(most, rest or 0)
+    most = longest(key, ttl - spare, field)
+    unsure, most = not most, most and math.max(most, rest or 0)
   end
   if most == 0 then
     redis.call('DEL', key)
-    return true
+    return true, false
   end
   if writer then
-    redis.call('HDEL', key, 'interlock_until')
-    redis.call('HSET', key, 'mode', 'read')
-  elseif rest and redis.call('HLEN', key) == 3 then -- the writer is alone again: the rest of its lease is the TTL
+    become(key, 'read', mode, {field, 'interlock_until'})
+  else
+    redis.call('HDEL', key, field)
+  end
+  if rest and redis.call('HLEN', key) == 3 then -- the writer is alone again: the rest of its lease is the TTL
     most = rest
   end
   local fell = most and most < ttl - spare and type(redis.pcall('PEXPIRE', key, most)) == 'number'
   if most and most == rest and (fell or most >= ttl - spare) then
     redis.call('HDEL', key, 'interlock_until')
   end
-  return writer or rest ~= nil and fell
+  return writer or rest ~= nil and fell, unsure
 end
 
 -- leave removes a holder from the lock. It returns the message for the waiters: "1" wakes all of a
 -- client and "0" one. It returns nil if other holders remain and no other client can have the lock
--- now.
+-- now. It also returns whether clear has to be called for the holder when the slot has moved, because a
+-- timeout key may be left or the TTL may be too long.
 local function leave(key, field, count, mode, rest)
-  local writer, free = writes(field), true
+  local writer, free, behind = writes(field), true, false
   if redis.call('HLEN', key) <= 2 then -- the mode, and this holder
     redis.call('DEL', key)
   else
-    free = part(key, field, count, mode, rest)
+    free, behind = part(key, field, count, mode, rest)
   end
-  if not writer then
-    drop(key, field, 1, count)
-  end
-  return free and ((writer or rest) and '1' or '0') or nil
+  behind = not writer and drop(key, field, 1, count) or behind
+  return free and ((writer or rest) and '1' or '0') or nil, behind
 end
 

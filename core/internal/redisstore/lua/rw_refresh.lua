@@ -19,21 +19,28 @@ for n = 1, timeouts do
     return 0
   end
 end
+local ttl = lasting(key, field, writer and 'read' or mode, not writer and rest or nil, before, lease)
+if writer and ttl > lease then -- first: without interlock_until, the TTL is the lease of the writer
+  redis.call('HDEL', key, '') -- removes nothing: it fails now, not halfway, if HDEL is denied
+  redis.call('HSET', key, 'interlock_until', ending(lease))
+elseif writer and rest then
+  redis.call('HSET', key, 'mode', mode) -- changes nothing: it fails now, not halfway, if HSET is denied
+  redis.call('HDEL', key, 'interlock_until')
+end
+local set = outlast(key, not writer and mode, before, ttl)
+if type(set) ~= 'number' then -- denied: undo
+  if writer and rest then
+    redis.call('HSET', key, 'interlock_until', ending(rest))
+  elseif writer and ttl > lease then
+    redis.call('HDEL', key, 'interlock_until')
+  end
+  return set
+end
 for n = 1, timeouts do
-  local set = redis.pcall('PEXPIRE', timeout(key, field, n), lease)
+  set = redis.pcall('PEXPIRE', timeout(key, field, n), lease)
   if type(set) ~= 'number' then
     return passing(set)
   end
-end
-local ttl = lasting(key, writer and 'read' or mode, not writer and rest or nil, before, lease)
-if writer and ttl > lease then -- first: without interlock_until, the TTL is the lease of the writer
-  redis.call('HSET', key, 'interlock_until', ending(lease))
-end
-local set = outlast(key, not writer and mode, before, ttl)
-if type(set) ~= 'number' then
-  return set
-elseif writer and rest and ttl == lease then
-  redis.call('HDEL', key, 'interlock_until')
 end
 if before >= 0 and before <= ttl then
   return 1

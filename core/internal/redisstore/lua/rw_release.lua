@@ -3,17 +3,15 @@
 -- KEYS[1] lock hash
 -- ARGV[1] holder field  ARGV[2] channel  ARGV[3] PUBLISH or SPUBLISH
 -- Reply   0 not the holder, -1 other holders remain and no message was sent, otherwise 1 + the number of
---         notified subscribers
+--         notified subscribers; {that} if the slot moves, so that something may be left for clear
 local count, mode, rest = look(KEYS[1], ARGV[1])
 if not count then
   return 0
 end
-local message = leave(KEYS[1], ARGV[1], tonumber(count), mode, rest)
-if not message then
-  return -1
+local message, behind = leave(KEYS[1], ARGV[1], tonumber(count), mode, rest)
+local reply = -1
+if message then
+  local notified = redis.pcall(ARGV[3], ARGV[2], message)
+  reply = 1 + (type(notified) == 'number' and notified or 0)
 end
-local notified = redis.pcall(ARGV[3], ARGV[2], message)
-if type(notified) ~= 'number' then
-  notified = 0
-end
-return 1 + notified
+return behind and {reply} or reply

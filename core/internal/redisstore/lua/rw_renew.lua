@@ -15,14 +15,14 @@ local function renew(key, field)
   for n = 1, not writes(field) and tonumber(count) or 0 do
     local ttl = left(key, field, n)
     if not ttl then
-      return 'TRYAGAIN the slot of the lock moves'
+      return apart().err
     elseif ttl == 0 then
       return 0
     elseif ttl < lease then
       short[#short + 1] = timeout(key, field, n)
     end
   end
-  local failed = count and lease > 0 and prolong(key, field, mode, rest, lease) -- first: no timeout key outlives the lock
+  local failed = count and lease > 0 and prolong(key, field, mode, rest, redis.call('PTTL', key), lease) -- first: no timeout key outlives the lock
   for i = 1, failed and 0 or #short do
     local set = redis.pcall('PEXPIRE', short[i], lease)
     failed = failed or type(set) ~= 'number' and set

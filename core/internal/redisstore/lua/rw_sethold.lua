@@ -8,7 +8,7 @@ local there, mode, rest = look(key, field)
 if not there then
   return 0
 end
-local before, after = tonumber(there), count -- timeout keys
+local before, after, ttl = tonumber(there), count, lease > 0 and redis.call('PTTL', key) -- before and after: timeout keys
 if writes(field) then
   before, after = 0, 0
 end
@@ -23,8 +23,11 @@ for n = 1, before do
     raised[#raised + 1] = n
   end
 end
-if lease > 0 and not sure then -- the timeout keys cannot be extended
+if not sure and (lease > 0 or refused) then -- the timeout keys cannot be extended
   return apart()
+end
+if not sure and after < before then -- they cannot be deleted either: the last release does that, by the count
+  return 1
 end
 for n = before + 1, after do -- first: if it is denied, nothing has changed
   local kept = redis.pcall('SET', timeout(key, field, n), '1', 'PX', math.max(lease, own, 1))
@@ -33,14 +36,16 @@ for n = before + 1, after do -- first: if it is denied, nothing has changed
     return passing(kept)
   end
 end
-local failed = lease > 0 and prolong(key, field, mode, rest, lease)
-if failed then
+local set = redis.pcall('HSET', key, field, count)
+local failed = type(set) ~= 'number' and set or lease > 0 and prolong(key, field, mode, rest, ttl, lease)
+for i = 1, failed and 0 or #raised do
+  local raises = redis.pcall('PEXPIRE', timeout(key, field, raised[i]), lease)
+  failed = failed or type(raises) ~= 'number' and passing(raises)
+end
+if failed then -- denied: undo
+  redis.pcall('HSET', key, field, there)
   drop(key, field, before + 1, after)
   return failed
 end
-for _, n in ipairs(raised) do
-  redis.pcall('PEXPIRE', timeout(key, field, n), lease)
-end
-redis.call('HSET', key, field, count)
 drop(key, field, after + 1, before)
 return 1

@@ -7,8 +7,15 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
 local lease = tonumber(ARGV[3])
-if lease > 0 and redis.call('PTTL', KEYS[1]) < lease then
+local before = lease > 0 and redis.call('PTTL', KEYS[1]) or lease
+if before < lease then
   redis.call('PEXPIRE', KEYS[1], lease) -- first: if it is denied, nothing has changed
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+local set = redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[2])
+if type(set) ~= 'number' then -- denied: undo
+  if before >= 0 and before < lease then
+    redis.call('PEXPIRE', KEYS[1], before)
+  end
+  return set
+end
 return 1

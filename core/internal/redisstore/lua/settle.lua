@@ -22,6 +22,7 @@ end
 -- for an error. A change returns false if the count would leave its range. An operation that changed
 -- nothing is not remembered.
 local function execute(key, ops, channel, op, what, n)
+  redis.call('ZREM', ops, '') -- removes nothing: it fails now, not halfway, if ZREM is denied
   if not remember(ops, op) then
     return op
   end

@@ -12,7 +12,10 @@ end
 local function take()
   for i = 5, #ARGV do
     if not forgets(ARGV[i]) then
-      undo(key, ops, ARGV[3], ARGV[4], ARGV[i], string.match(ARGV[i], '%d+$'))
+      local undone = undo(key, ops, ARGV[3], ARGV[4], ARGV[i], string.match(ARGV[i], '%d+$'))
+      if type(undone) == 'table' then -- an error
+        return undone
+      end
     end
   end
   local what, n = string.match(op, ':(%a+):(%d+)$')

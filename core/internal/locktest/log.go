@@ -1,0 +1,63 @@
+package locktest
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// DefaultLog records what is written to the default logger, until the test ends. A test with it must not be parallel.
+type DefaultLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// RecordDefaultLog replaces the default logger.
+func RecordDefaultLog(t *testing.T) *DefaultLog {
+	t.Helper()
+	l := &DefaultLog{}
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(l, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return l
+}
+
+// Write records one line.
+func (l *DefaultLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(line)
+}
+
+// Lines returns the lines so far.
+func (l *DefaultLog) Lines() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Split(strings.TrimSuffix(l.buf.String(), "\n"), "\n")[:strings.Count(l.buf.String(), "\n")]
+}
+
+// WantLine requires that there is one line, which contains the words, and forgets it.
+func (l *DefaultLog) WantLine(t *testing.T, words ...string) {
+	t.Helper()
+	lines := l.Take()
+	if len(lines) != 1 {
+		t.Fatalf("logged %d lines, want 1 with %q:\n%s", len(lines), words, strings.Join(lines, "\n"))
+	}
+	for _, word := range words {
+		if !strings.Contains(lines[0], word) {
+			t.Errorf("the line lacks %s: %s", fmt.Sprint(word), lines[0])
+		}
+	}
+}
+
+// Take returns the lines since the last call.
+func (l *DefaultLog) Take() []string {
+	lines := l.Lines()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf.Reset()
+	return lines
+}
