@@ -125,7 +125,7 @@ const silentAfter = 3 * time.Second
 // locks calls use with a client for the locks of the Redis. It returns an error if the Redis does not answer.
 func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Client) error) error {
 	return r.open(ctx, stdin, func(locks *core.Client) error {
-		if err := locks.Ready(ctx); err != nil {
+		if err := locks.Ready(ctx); err != nil && !strings.Contains(err.Error(), "the server is a replica") { // which can be read
 			return err
 		}
 		if single, is := r.rdb.(*redis.Client); is {
