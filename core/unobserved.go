@@ -99,7 +99,7 @@ func (u *unobserved) warnOfPolling(clientID string, cause error) {
 
 // refusal logs that another process has the lock of an acquisition that ended with err. A killed process looks the same
 // until its lease ends.
-func (u *unobserved) refusal(ctx context.Context, a Acquisition, err error) { //nolint:gocritic // a pointer would allocate the acquisition of every caller
+func (u *unobserved) refusal(ctx context.Context, a Acquisition, err error) {
 	taken, busy := errors.AsType[*NotAcquiredError](err)
 	if !busy || taken.OwnHold || taken.BlockedBy == "" || strings.HasPrefix(taken.BlockedBy, a.ClientID+":") {
 		return

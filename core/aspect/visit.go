@@ -94,7 +94,8 @@ func (v *visit) endable(ctx context.Context) (_ context.Context, wait *endableWa
 	if !call.EndWait(wait.end) {
 		return ctx, nil
 	}
-	return wait.within(ctx), wait
+	ctx = wait.within(ctx)
+	return ctx, wait
 }
 
 // within returns a context that end cancels. A hold that was acquired with it keeps it, so only the end of ctx frees it.

@@ -74,8 +74,10 @@ type Rule struct {
 
 	// WaitTime is the longest time to wait for the lock: 1ms to 87600h (10 years), [NoWait] or
 	// [WaitForever]. The wait ends a little before the caller's deadline in any case.
-	// Default: [DefaultWaitTime]. A literal 0 is not set, too, and so waits for 10 s: write [NoWait] for
-	// no wait. A rule file and a .proto refuse a zero.
+	// Default: [DefaultWaitTime].
+	//
+	// In Go a literal 0 is not set either, and so waits for 10 s: write [NoWait] for no wait. A rule file and a .proto
+	// refuse a zero.
 	WaitTime time.Duration
 
 	// LeaseTime is the longest time to hold the lock: 1ms to 87600h (10 years), or [Watchdog] to hold

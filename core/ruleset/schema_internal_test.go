@@ -343,7 +343,7 @@ func conditions() []object {
 }
 
 // comments returns the comments of the fields of a struct of this package, by the names of the fields
-// outside Go.
+// outside Go, without the paragraph "In Go …".
 func comments(t *testing.T, file, name string) map[string]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -358,7 +358,8 @@ func comments(t *testing.T, file, name string) map[string]string {
 		}
 		for _, field := range spec.Type.(*ast.StructType).Fields.List {
 			outside := strings.ToLower(inner.ReplaceAllString(field.Names[0].Name, "${1}_$2"))
-			texts[outside] = strings.Join(strings.Fields(field.Doc.Text()), " ")
+			text, _, _ := strings.Cut(field.Doc.Text(), "\n\nIn Go ")
+			texts[outside] = strings.Join(strings.Fields(text), " ")
 		}
 		return false
 	})

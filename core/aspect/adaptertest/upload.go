@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,17 +73,21 @@ func ServeUploads(t *testing.T, handler http.Handler, path string, entered <-cha
 			}
 			status := post(&counted{io.LimitReader(zeros{}, w.Size), &sent}, size, "")
 			answered.Add(1)
-			for _, may := range w.Status {
-				if status == may {
-					return
-				}
+			if !slices.Contains(w.Status, status) {
+				t.Errorf("a waiter: got %d, want %d", status, w.Status)
 			}
-			t.Errorf("a waiter: got %d, want %d", status, w.Status)
 		})
 	}
 	for sent.Load() < connectionWindow-64<<10 && answered.Load() < int64(w.N) {
 		time.Sleep(time.Millisecond)
 	}
+	sendRest(t, rest, holder)
+	waiters.Wait()
+}
+
+// sendRest sends the rest of the holder's body, and requires that the holder succeeds.
+func sendRest(t *testing.T, rest *io.PipeWriter, holder <-chan int) {
+	t.Helper()
 	start := time.Now()
 	for range 64 {
 		if _, err := rest.Write(make([]byte, 64<<10)); err != nil {
@@ -94,7 +99,6 @@ func ServeUploads(t *testing.T, handler http.Handler, path string, entered <-cha
 		t.Errorf("the holder: got %d", status)
 	}
 	t.Logf("the holder needed %d ms for the rest of its body", time.Since(start).Milliseconds())
-	waiters.Wait()
 }
 
 // counted is a body that counts the bytes that the client has sent.
@@ -158,7 +162,7 @@ func AnswerUploads(t *testing.T, handler http.Handler, path, header string, slow
 
 // sendUntilAnswered sends a body without an end until the connection ends. It returns the status of the answer.
 func sendUntilAnswered(address, path, header string, slow bool) (status int, err error) {
-	conn, err := net.Dial("tcp", address) //nolint:noctx // ends with the server
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return 0, err
 	}
@@ -181,9 +185,9 @@ func sendUntilAnswered(address, path, header string, slow bool) (status int, err
 		}
 	}()
 	in := bufio.NewReader(conn)
-	answer, err := http.ReadResponse(in, nil)
+	answer, err := http.ReadResponse(in, nil) //nolint:bodyclose // the end of the connection closes it
 	if err == nil && answer.StatusCode == http.StatusContinue {
-		answer, err = http.ReadResponse(in, nil)
+		answer, err = http.ReadResponse(in, nil) //nolint:bodyclose // likewise
 	}
 	if err != nil {
 		return 0, err
@@ -208,7 +212,7 @@ func (l *closings) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &closing{TCPConn: conn.(*net.TCPConn), in: l}, nil //nolint:errcheck,forcetypeassert // the listener of httptest
+	return &closing{TCPConn: conn.(*net.TCPConn), in: l}, nil //nolint:forcetypeassert // the listener of httptest
 }
 
 type closing struct {

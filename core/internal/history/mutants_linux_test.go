@@ -93,8 +93,8 @@ var mutants = []mutant{
 	},
 	{
 		seldom: true, name: "the holder of a fair lock stays in its queue", file: "internal/redisstore/lua/fair_acquire.lua",
-		text:   "    remove(at, {[field] = true})\n  end\n  redis.call('HSET'",
-		by:     "  end\n  redis.call('HSET'",
+		text:   "if not pcall(remove, at, gone) then",
+		by:     "if false then",
 		caught: []string{history.Leftover, history.LostWakeup},
 	},
 	{

@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -48,7 +47,7 @@ func (l *DefaultLog) WantLine(t *testing.T, words ...string) {
 	}
 	for _, word := range words {
 		if !strings.Contains(lines[0], word) {
-			t.Errorf("the line lacks %s: %s", fmt.Sprint(word), lines[0])
+			t.Errorf("the line lacks %s: %s", word, lines[0])
 		}
 	}
 }

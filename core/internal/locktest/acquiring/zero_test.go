@@ -31,7 +31,10 @@ func TestZero_LocksAreInvalid(t *testing.T) {
 			"State":        func() error { _, err := lock.State(t.Context()); return err },
 			"ForceRelease": func() error { _, err := lock.ForceRelease(t.Context()); return err },
 		} {
-			t.Run(name+"/"+call, func(t *testing.T) { locktest.WantErr(t, do(), core.ErrInvalid) })
+			t.Run(name+"/"+call, func(t *testing.T) {
+				t.Parallel()
+				locktest.WantErr(t, do(), core.ErrInvalid)
+			})
 		}
 	}
 }
@@ -58,7 +61,10 @@ func TestZero_CountsAreInvalid(t *testing.T) {
 		"CountDownLatch.Count":         func() error { _, err := latch.Count(t.Context()); return err },
 		"CountDownLatch.Delete":        func() error { _, err := latch.Delete(t.Context()); return err },
 	} {
-		t.Run(call, func(t *testing.T) { locktest.WantErr(t, do(), core.ErrInvalid) })
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			locktest.WantErr(t, do(), core.ErrInvalid)
+		})
 	}
 }
 
@@ -67,6 +73,7 @@ func TestZero_HoldIsNone(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]*core.Hold{"nil": nil, "zero": {}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			locktest.WantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 			locktest.WantErr(t, hold.Refresh(t.Context(), time.Second), core.ErrNotHeld)
 			locktest.WantErr(t, hold.Leave(t.Context(), time.Second), core.ErrNotHeld)
@@ -91,6 +98,7 @@ func TestLock_NameWithoutItsLastField(t *testing.T) {
 		"GroupLock": locks.GroupLock("order:", "42"),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, _, err := lock.Acquire(t.Context(), core.WaitTime(0))
 			locktest.WantErr(t, err, core.ErrInvalid)
 			if err == nil || !strings.Contains(err.Error(), `"order:" ends in a colon: the value after it is missing`) {
