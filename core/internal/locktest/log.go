@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -36,7 +35,11 @@ func (l *DefaultLog) Write(line []byte) (int, error) {
 func (l *DefaultLog) Lines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Split(strings.TrimSuffix(l.buf.String(), "\n"), "\n")[:strings.Count(l.buf.String(), "\n")]
+	return l.lines()
+}
+
+func (l *DefaultLog) lines() []string {
+	return strings.FieldsFunc(l.buf.String(), func(r rune) bool { return r == '\n' })
 }
 
 // WantLine requires that there is one line, which contains the words, and forgets it.
@@ -48,16 +51,16 @@ func (l *DefaultLog) WantLine(t *testing.T, words ...string) {
 	}
 	for _, word := range words {
 		if !strings.Contains(lines[0], word) {
-			t.Errorf("the line lacks %s: %s", fmt.Sprint(word), lines[0])
+			t.Errorf("the line lacks %s: %s", word, lines[0])
 		}
 	}
 }
 
 // Take returns the lines since the last call.
 func (l *DefaultLog) Take() []string {
-	lines := l.Lines()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	lines := l.lines()
 	l.buf.Reset()
 	return lines
 }
