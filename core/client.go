@@ -147,9 +147,9 @@ func (c *Client) Prefix() string { return c.cfg.prefix }
 
 // Ready asks Redis whether it answers, within the backend timeout. The error matches [ErrUnavailable] or [ErrClosed].
 // Use it for the readiness probe of a service that can do nothing without Redis: when Redis is down, all instances fail
-// the probe at once. Do not use it for liveness probes. Ready is cheap. Until the
-// client has acquired a lock, Ready also reports a server that is a replica. It does not detect missing rights, channels on
-// which other clients do not listen, eviction, or an endpoint that cannot serve several slots: see [Client.Preflight].
+// the probe at once. Do not use it for liveness probes. Ready is cheap. Until the client has acquired a lock, Ready
+// also reports a server that is a replica. It does not detect missing rights, channels on which other clients do not
+// listen, eviction, or an endpoint that cannot serve several slots: see [Client.Preflight].
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {
 		return err

@@ -49,7 +49,8 @@ type components struct {
 	counter  *counting.Counter
 }
 
-// open creates the components that do not need the store.
+// open creates the components that do not need the store. It calls rejected later, with each error reply to a
+// subscription.
 func (c *components) open(cfg *config, life *lifetime, rejected func(error)) {
 	c.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
 	c.breaker = breaker.New(func(ctx context.Context, key string) string { return c.store.NodeName(ctx, key) })
@@ -59,7 +60,7 @@ func (c *components) open(cfg *config, life *lifetime, rejected func(error)) {
 		Cleared: func(key string) { c.queues.Wake(key, "") },
 		Spawn:   life.spawn,
 	})
-	c.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{c, rejected}, Notify: c.handleWakeup, Spawn: life.spawn})
+	c.wakeups = wakeup.New(wakeup.Config{Wire: subscribing{c}, Notify: c.handleWakeup, Rejected: rejected, Spawn: life.spawn})
 }
 
 // storeConfig returns the configuration of the store.
@@ -116,11 +117,7 @@ func (c *components) handleWakeup(about wakeup.Topic, why wakeup.Reason) {
 }
 
 // subscribing opens the connections of subscriptions.
-type subscribing struct {
-	*components
-
-	rejected func(error) // is called with each error reply to a subscription
-}
+type subscribing struct{ *components }
 
 // NodeOf returns the name of the master of key if channels belong to masters, and "" otherwise.
 func (w subscribing) NodeOf(ctx context.Context, key string) string {
@@ -132,24 +129,7 @@ func (w subscribing) NodeOf(ctx context.Context, key string) string {
 
 // Connect opens a subscription connection.
 func (w subscribing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
-	s, err := w.store.Subscriptions(ctx, key)
-	return subscriptions{s, w.rejected}, err
-}
-
-// subscriptions reports the error replies to its commands.
-type subscriptions struct {
-	*redisstore.Subscriptions
-
-	rejected func(error)
-}
-
-// Rejected calls the method of redisstore.Subscriptions.
-func (s subscriptions) Rejected(err error) bool {
-	if !s.Subscriptions.Rejected(err) {
-		return false
-	}
-	s.rejected(err)
-	return true
+	return w.store.Subscriptions(ctx, key)
 }
 
 // noticing opens the connections of package notice.

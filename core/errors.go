@@ -31,7 +31,8 @@ var (
 	// Redis refuses a command for a reason that passes by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS,
 	// CLUSTERDOWN and the like), an acquisition waits within its wait time, or until its context is done. Other
 	// operations wait for the backend timeout. For any other refusal the message adds that the reason does not pass by
-	// itself. So it is with READONLY of a server that no Sentinel names and that has not granted a lock to this client yet.
+	// itself. READONLY counts as such a refusal if neither Sentinels nor a Cluster name the server and it has never granted
+	// a lock to this client.
 	ErrUnavailable error = failure.Unavailable
 
 	// ErrNotHeld means that the lock is not held any more, or never was: for instance, a hold was released twice, or

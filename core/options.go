@@ -113,9 +113,9 @@ func (c *config) checkPrefix() error {
 }
 
 // WithPrefix puts prefix before every lock name, unchanged: the Redis key of Lock("order:42") is prefix + "order:42".
-// No separator is added, so end the prefix with one: "shop:" and not "shop", which New logs as a warning. The prefix has to leave at least 64 bytes
-// of [WithMaxKeyLength] for names, and more if the names of rules are longer. If the names in Java differ by more than
-// a prefix, use [WithNameMapper]. Default: none.
+// No separator is added, so end the prefix with one: "shop:" and not "shop". New logs a warning for a prefix that ends in
+// a letter or a digit. The prefix has to leave at least 64 bytes of [WithMaxKeyLength] for names, and more if the names of
+// rules are longer. If the names in Java differ by more than a prefix, use [WithNameMapper]. Default: none.
 //
 // Clients that share a Redis but no locks need prefixes of which none begins with another. A client with the prefix
 // "shop:" and the name "a:order:42" takes the lock of a client with "shop:a:" and "order:42".

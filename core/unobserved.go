@@ -113,7 +113,7 @@ func (u *unobserved) refusal(ctx context.Context, a Acquisition, err error) {
 
 // loss logs a loss.
 func (u *unobserved) loss(ctx context.Context, h *holding.Hold, cause error) {
-	record, hint := &u.lost, "another holder may have run beside the work since"
+	record, hint := &u.lost, "another holder may have run at the same time"
 	fixed := !h.Info().Renewed
 	switch {
 	case errors.Is(cause, ErrHeldTooLong):
@@ -121,13 +121,13 @@ func (u *unobserved) loss(ctx context.Context, h *holding.Hold, cause error) {
 	case !errors.Is(cause, ErrLost):
 		record, cause, hint = &u.left, nil, "shut the server down before the lock client, so that its handlers have released their locks"
 	case errors.Is(cause, failure.LeaseExpired) && fixed:
-		hint = fmt.Sprintf("the work took longer than its lease of %s, and another holder may have run beside it: "+
+		hint = fmt.Sprintf("the work took longer than its lease of %s, and another holder may have run at the same time: "+
 			"give it a longer lease time, or none, so that the lease is renewed", h.Info().Lease)
 	case errors.Is(cause, failure.LeaseExpired):
-		hint = fmt.Sprintf("no renewal reached redis within the lease of %s, and another holder may have run beside the work: "+
+		hint = fmt.Sprintf("no renewal reached redis within the lease of %s, and another holder may have run at the same time: "+
 			"the process stood still, or redis could not be reached", h.Info().Lease)
 	case errors.Is(cause, failure.NotMine):
-		hint = "the key was deleted, forced away or evicted, or a failover lost it, and another holder may have run beside the work"
+		hint = "the key was deleted, forced away or evicted, or a failover lost it, and another holder may have run at the same time"
 	}
 	u.hold(ctx, record, h, cause, hint)
 }

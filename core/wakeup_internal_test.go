@@ -72,7 +72,7 @@ func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan wakeup.Connection, 2)
 		c, w, before := listener(t, func(c *Client) {
-			c.wakeups = wakeup.New(wakeup.Config{Wire: finalConnector{subscribing{&c.components, func(error) {}}, opened}, Notify: c.handleWakeup, Spawn: c.spawn})
+			c.wakeups = wakeup.New(wakeup.Config{Wire: finalConnector{subscribing{&c.components}, opened}, Notify: c.handleWakeup, Spawn: c.spawn})
 		})
 		if err := (<-opened).Close(); err != nil {
 			t.Fatal(err)

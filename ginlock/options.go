@@ -110,8 +110,8 @@ func WithBody[T any](route string, more ...string) Option {
 }
 
 // WithMaxBody sets the maximum size in bytes of a body that keys may use and that the guard reads while a request
-// waits. Over HTTP/2, a request with a larger body does not wait. If a key uses a larger body, the answer is 413. A handler that runs gets the whole body. The size is at least
-// 1. Default: 1 MiB.
+// waits. Over HTTP/2, a request with a larger body does not wait. If a key uses a larger body, the answer is 413. A
+// handler that runs gets the whole body. The size is at least 1. Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }

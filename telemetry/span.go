@@ -92,7 +92,8 @@ func (p *spans) start(ctx context.Context, name string, rule *rule, a *core.Acqu
 		}
 	}
 	ctx, s := p.tracer.Start(ctx, name, rule.spanStart...)
-	if root && name == spanAcquire && s.SpanContext().IsValid() {
+	isHeld := a.Kind != core.KindPlainSemaphore && a.Kind != core.KindLatch // a count has no holders
+	if root && name == spanAcquire && isHeld && s.SpanContext().IsValid() {
 		p.roots.Store(rootOf(a), s.SpanContext())
 	}
 	if !s.SpanContext().IsSampled() && !s.IsRecording() { // IsSampled is cheaper

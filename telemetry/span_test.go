@@ -97,6 +97,12 @@ func TestSpan_Job(t *testing.T) {
 				if err := locks.Lock("job").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(0)); err == nil {
 					t.Error("the lock is not taken")
 				}
+				if err := locks.PlainSemaphore("workers").AddPermits(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+				if err := locks.PlainSemaphore("workers").Acquire(t.Context(), 1); err != nil { // without a hold
+					t.Fatal(err)
+				}
 				if n := h.Telemetry.Roots(); n != 0 {
 					t.Errorf("%d acquisitions are kept", n)
 				}

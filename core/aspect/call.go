@@ -26,6 +26,10 @@ import (
 //     call may wait, or if other calls already wait for that lock. It does not call the function if the queue is full.
 //     The function has to return when ctx is done, at the latest at the end of the wait time. If it returns an error,
 //     the acquisition fails with that error; [core.ErrTooManyWaiters] counts as an overload.
+//   - EndWait(end func(reason error)) bool gives the call a function with which it can end its wait. Run calls EndWait
+//     before each acquisition that may wait. If EndWait returns false, the call does not use end. Any goroutine may call
+//     end, which does nothing after the acquisition. If end was called before, the call has not acquired the lock: the
+//     cause is [failpolicy.Busy], or [failpolicy.Overload] if reason matches [core.ErrTooManyWaiters].
 type Call interface {
 	// Env returns the variables of the request for conditions and keys. Run calls it only if a rule needs a variable,
 	// and at most once.

@@ -3,6 +3,7 @@ package aspect
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -11,9 +12,10 @@ import (
 // claims records which registries apply the rules of one set, so that rules which none applies are not silent, and
 // endpoints to which two apply them are not either.
 type claims struct {
+	told atomic.Bool // unclaimed was called
+
 	mu       sync.Mutex
 	prefixes []ruleset.Endpoint // the transport and the prefix of each registry; see [Adapter].Prefix
-	told     bool               // unclaimed was called
 	guarded  map[guardedBy]any  // the registry that guards an endpoint
 }
 
@@ -52,12 +54,11 @@ func (c *claims) guard(at guardedBy, registry any) bool {
 // unclaimed returns a problem for each transport with rules of the set that no registry applies. Only the first call
 // returns problems.
 func (c *claims) unclaimed(set *ruleset.Set) (problems []*ruleset.Problem) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.told || set.Settings().Unmatched == ruleset.SeverityIgnore {
+	if c.told.Load() || c.told.Swap(true) || set.Settings().Unmatched == ruleset.SeverityIgnore {
 		return nil
 	}
-	c.told = true
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	rules := map[ruleset.Transport][]*ruleset.Resolved{}
 	for _, r := range set.Rules() {
 		if !r.None && !c.isClaimed(r.Endpoint) {

@@ -190,7 +190,7 @@ func WithOutcome(ctx context.Context, o *Outcome) context.Context {
 
 type recordKey struct{}
 
-// withOutcome returns the context for a fallback.
-func withOutcome(ctx context.Context, o Outcome) context.Context {
+// forFallback returns the context for a fallback.
+func forFallback(ctx context.Context, o Outcome) context.Context {
 	return context.WithValue(ctx, outcomeKey{}, &o)
 }

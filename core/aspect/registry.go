@@ -73,8 +73,8 @@ func (r *Registry[K, X]) table(p ruleset.Provider) *Table[K, X] {
 // nothing. For a later set it compiles every endpoint of the table, checks them together with all other endpoints, and
 // refuses a set that has problems or would take other locks than the set in force.
 func (r *Registry[K, X]) prepare(t *Table[K, X], set *ruleset.Set) (commit func(), err error) {
-	claimsOf(set).claim(r.adapter.prefix())
 	next := newGeneration[K, X](t.provider, set)
+	next.claims.claim(r.adapter.prefix())
 	old := t.current.Load()
 	if old == nil {
 		return func() { t.replace(nil, next) }, nil
@@ -202,7 +202,7 @@ func (r *Registry[K, X]) checkGuards(report *Report, generations []*generation[K
 	}
 	for _, g := range generations {
 		for _, e := range g.inOrder(r.adapter) {
-			if len(e.Rules()) > 0 && g.set.Lookup(e.Endpoint) != nil && !claimsOf(g.set).guard(guardedBy{r.env.locks, e.Endpoint}, r) {
+			if len(e.Rules()) > 0 && g.set.Lookup(e.Endpoint) != nil && !g.claims.guard(guardedBy{r.env.locks, e.Endpoint}, r) {
 				report.Add(e.Endpoint, e.Rules()[0].Problem("endpoint", "two guards have this rule from one set, and a request that passes both is answered with 500: "+
 					"use one guard, which serves any number of routers"))
 			}

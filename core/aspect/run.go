@@ -127,7 +127,7 @@ func (r *run) applyStrategy() {
 		r.out.Verdict, r.out.Reply = VerdictAnswered, reply
 	case s.strategy == failpolicy.Fallback:
 		r.out.Verdict = VerdictFallback
-		r.out.Err = r.visit.call.Fallback(withOutcome(r.visit.caller, r.out), s.rule.Fallback)
+		r.out.Err = r.visit.call.Fallback(forFallback(r.visit.caller, r.out), s.rule.Fallback)
 	default:
 		r.out.Verdict = VerdictRefused
 	}

@@ -37,17 +37,17 @@ type Table[K comparable, X any] struct {
 type generation[K comparable, X any] struct {
 	provider ruleset.Provider // the provider of the set
 	set      *ruleset.Set
+	claims   *claims // of the set
 	entries  map[K]*Entry[X]
-	used     *atomic.Bool // a call looked for its entry; shared by all generations of a set
 }
 
 func newGeneration[K comparable, X any](p ruleset.Provider, set *ruleset.Set) *generation[K, X] {
-	return &generation[K, X]{provider: p, set: set, entries: map[K]*Entry[X]{}, used: new(atomic.Bool)}
+	return &generation[K, X]{provider: p, set: set, claims: claimsOf(set), entries: map[K]*Entry[X]{}}
 }
 
 // merge returns a generation of the same set in which learned adds or replaces entries.
 func (g *generation[K, X]) merge(learned map[K]*Entry[X]) *generation[K, X] {
-	next := &generation[K, X]{provider: g.provider, set: g.set, entries: maps.Clone(g.entries), used: g.used}
+	next := &generation[K, X]{provider: g.provider, set: g.set, claims: g.claims, entries: maps.Clone(g.entries)}
 	maps.Copy(next.entries, learned)
 	return next
 }
@@ -77,9 +77,7 @@ func (t *Table[K, X]) Find(k K) (e *Entry[X], known bool) {
 	if now == nil {
 		return nil, false
 	}
-	if !now.used.Load() && now.used.CompareAndSwap(false, true) {
-		t.env.warn(claimsOf(now.set).unclaimed(now.set)...)
-	}
+	t.env.warn(now.claims.unclaimed(now.set)...)
 	e, known = now.entries[k]
 	return e, known
 }

@@ -30,8 +30,8 @@ func proceeds(strategy func(*ruleset.Resolved) failpolicy.Strategy) func(*rulese
 	}
 }
 
-// warnUnlocked warns of rules that come into force at start-up and let calls run without their locks. One warning names all
-// endpoints with the same reason. The same warning is not given again, because a rule with a wildcard comes into force at
+// warnUnlocked warns of rules that become active at start-up and let calls run without their locks. One warning names all
+// endpoints with the same reason. The same warning is not given again, because a rule with a wildcard becomes active at
 // each of its endpoints.
 func (e *environment) warnUnlocked(rules []*ruleset.Resolved) {
 	for _, way := range ways {

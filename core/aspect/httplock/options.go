@@ -114,7 +114,8 @@ func WithBody[T any](route string, more ...string) Option {
 }
 
 // WithMaxBody sets how many bytes of a body a key may use. The same limit applies when the guard reads a body while the
-// request waits; over HTTP/2, a request with a larger body does not wait. If a key uses a larger body, the answer is 413. A handler that runs gets the whole body. Default: 1 MiB.
+// request waits. Over HTTP/2, a request with a larger body does not wait. If a key uses a larger body, the answer is 413. A
+// handler that runs gets the whole body. Default: 1 MiB.
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }
 }

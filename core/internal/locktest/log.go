@@ -35,7 +35,11 @@ func (l *DefaultLog) Write(line []byte) (int, error) {
 func (l *DefaultLog) Lines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Split(strings.TrimSuffix(l.buf.String(), "\n"), "\n")[:strings.Count(l.buf.String(), "\n")]
+	return l.lines()
+}
+
+func (l *DefaultLog) lines() []string {
+	return strings.FieldsFunc(l.buf.String(), func(r rune) bool { return r == '\n' })
 }
 
 // WantLine requires that there is one line, which contains the words, and forgets it.
@@ -54,9 +58,9 @@ func (l *DefaultLog) WantLine(t *testing.T, words ...string) {
 
 // Take returns the lines since the last call.
 func (l *DefaultLog) Take() []string {
-	lines := l.Lines()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	lines := l.lines()
 	l.buf.Reset()
 	return lines
 }

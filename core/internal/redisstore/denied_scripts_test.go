@@ -471,7 +471,7 @@ func (d *denials) as(command string) *bench {
 	return d.users[command]
 }
 
-// result is what a call left and what it returned.
+// result is what a call left and what it returned to its caller.
 type result struct {
 	keys   map[string]string
 	answer string
@@ -500,7 +500,7 @@ func (d *denials) upkeep() [][]func() {
 	case kinds.PlainSemaphore:
 		forget := clears("~" + d.field(theirs))
 		return [][]func(){{ghosts, forget}, {forget}}
-	case kinds.Fair: // those that are late leave the queue
+	case kinds.Fair: // those whose time has ended leave the queue
 		stays := func() { // the caller keeps its place for longer
 			queue, deadlines := redisstore.FairQueue(key), redisstore.FairTimeouts(key)
 			if at := slices.Index(d.rdb.LRange(d.t.Context(), queue, 0, -1).Val(), d.field(mine)); at >= 0 {
@@ -561,7 +561,7 @@ func (d *denials) try(s state, r run, denied string) (before map[string]string, 
 	return before, after
 }
 
-// late matches what shows that a TTL was lowered, or was not.
+// late matches what shows whether a TTL was lowered.
 var late = regexp.MustCompile(`, ttl (\S+)$| "interlock_until"="@\S+"|"(Fell|Kept)":\w+`)
 
 // lasts reports whether a result differs from another one only because TTLs were not lowered.

@@ -245,6 +245,9 @@ func (c *connection) read(ctx context.Context, wire Connection) {
 		moved := event.Kind == redisstore.Unsubscribed && wire.Sharded() && c.has(event.Channel)
 		switch {
 		case wire.Rejected(err): // the server rejects some channels; the others work
+			if c.cfg.Rejected != nil {
+				c.cfg.Rejected(err)
+			}
 			_ = jitter.Sleep(ctx, rejectedPause) //nolint:errcheck // the loop checks ctx
 		case err != nil || moved:
 			c.setDown(true)

@@ -82,11 +82,13 @@ type Topic struct {
 	Lane string // lane of a waiter that waits in Redis and has a separate channel; otherwise ""
 }
 
-// Config is the configuration of a Subscriber. All fields are required.
+// Config is the configuration of a Subscriber. All fields except Rejected are required.
 type Config struct {
 	Wire Wire
 	// Notify is called for each event of the subscription of a topic. It must not block.
 	Notify func(about Topic, why Reason)
+	// Rejected is called with each error reply to a command of a connection, unless it is nil. It must not block.
+	Rejected func(err error)
 	// Spawn runs work in a goroutine of its owner. The owner stops the goroutine by canceling its context
 	// and waits for it. Spawn does nothing after the owner was closed.
 	Spawn func(work func(ctx context.Context))

@@ -23,7 +23,7 @@ func Routes(guard *httplock.Guard, prefix string, routes ...rest.Route) []rest.R
 		}
 		guarded[i] = route
 		guarded[i].Handler = func(w http.ResponseWriter, r *http.Request) {
-			if !takesForms(r.Method) && isMultipart(r) { // httpx.Parse reads it, but no client sends it for good
+			if !takesForms(r.Method) && isMultipart(r) { // httpx.Parse would read it, and the key would not
 				w.WriteHeader(http.StatusUnsupportedMediaType)
 				return
 			}

@@ -134,7 +134,7 @@ func (s *aheadStream) take() (m proto.Message) {
 
 // BeforeWait implements an optional method of [aspect.Call].
 func (c *stream) BeforeWait() (prepare func(ctx context.Context) error) {
-	if c.ahead == nil || c.ahead.done != nil {
+	if c.ahead == nil {
 		return nil
 	}
 	return func(context.Context) error {
