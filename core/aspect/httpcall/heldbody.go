@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"reflect"
@@ -115,6 +116,11 @@ func (b *heldBody) startReading() bool {
 	}
 	b.ahead = newPrefetch(b.request.Body, b.limit)
 	b.request.Body = b.ahead
+	if b.shareable() {
+		b.ahead.sent = b.request.Trailer
+		b.request.Trailer = b.request.Trailer.Clone()
+		b.ahead.shown = b.request.Trailer
+	}
 	go func() {
 		b.ahead.read()
 		b.settle()
@@ -132,14 +138,16 @@ func (b *heldBody) settle() {
 	if b.outgrown = b.ahead.size > b.limit; b.outgrown && b.end != nil {
 		b.end(errTooLargeToWait)
 	}
-	close(b.ahead.done)
+	b.ahead.finish()
 }
 
-// endWith sets the function that ends the wait if the body outgrows the limit.
+// endWith sets the function that ends the wait if the body outgrows the limit, or has done so.
 func (b *heldBody) endWith(end func(reason error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.end = end
+	if b.end = end; b.outgrown {
+		end(errTooLargeToWait)
+	}
 }
 
 // readAhead reads the body. It returns when the body is read or ctx is done. If there is not enough room, the request
@@ -179,15 +187,32 @@ func (b *heldBody) stop() {
 	b.taken = 0
 }
 
-// prefetch is a body that a goroutine reads while the request waits.
-type prefetch struct {
-	io.Closer // the original body
+// leave ends reading ahead when the guard has returned. A middleware around the guard may use the original body again, for
+// example put a decompressor back into a pool. So leave waits for the goroutine over HTTP/2, too, if the connection supports
+// the deadline that ends its read.
+func (b *heldBody) leave(w Writer) {
+	b.stop()
+	if b.ahead == nil || b.ahead.finished() {
+		return
+	}
+	if http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) == nil {
+		<-b.ahead.done
+	}
+}
 
-	original io.Reader
+// prefetch is a body that a goroutine reads while the request waits. The goroutine is the only user of the original until done.
+type prefetch struct {
+	original io.ReadCloser
 	limit    int64
 	done     chan struct{} // closed when the goroutine returns
+	closing  chan struct{} // closed by the first Close
+
+	// An HTTP/2 server sets the values of the trailer when a read returns io.EOF. The handler may use the trailer before it
+	// reads, so it gets a copy, with the values after its own io.EOF.
+	sent, shown http.Header
 
 	mu      sync.Mutex
+	closed  bool
 	content []byte // was read ahead and not yet by the handler
 	size    int64  // the number of bytes that were read ahead
 	err     error  // the error that ended reading ahead, such as io.EOF
@@ -195,7 +220,7 @@ type prefetch struct {
 }
 
 func newPrefetch(original io.ReadCloser, limit int64) *prefetch {
-	return &prefetch{Closer: original, original: original, limit: limit, done: make(chan struct{})}
+	return &prefetch{original: original, limit: limit, done: make(chan struct{}), closing: make(chan struct{})}
 }
 
 // read reads the body until its end, until it is larger than the limit, or until stop.
@@ -238,14 +263,48 @@ func (a *prefetch) Read(p []byte) (int, error) {
 	if n := a.take(p); n > 0 {
 		return n, nil
 	}
-	<-a.done // the last read of the goroutine
+	select {
+	case <-a.done: // the last read of the goroutine
+	case <-a.closing:
+		return 0, http.ErrBodyReadAfterClose
+	}
 	if n := a.take(p); n > 0 {
 		return n, nil
 	}
-	if a.err != nil {
-		return 0, a.err
+	n, err := 0, a.err
+	if err == nil {
+		n, err = a.original.Read(p)
 	}
-	return a.original.Read(p)
+	if errors.Is(err, io.EOF) {
+		maps.Copy(a.shown, a.sent)
+	}
+	return n, err
+}
+
+// Close closes the original, or lets the goroutine do so after its current read. Many bodies do not permit both at once.
+func (a *prefetch) Close() error {
+	a.mu.Lock()
+	a.stopped = true
+	if !a.closed {
+		a.closed = true
+		close(a.closing)
+	}
+	finished := a.finished()
+	a.mu.Unlock()
+	if finished {
+		return a.original.Close()
+	}
+	return nil
+}
+
+// finish records that the goroutine returns.
+func (a *prefetch) finish() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		_ = a.original.Close() //nolint:errcheck // the handler has left
+	}
+	close(a.done)
 }
 
 // take moves bytes that were read ahead to p.
@@ -259,15 +318,18 @@ func (a *prefetch) take(p []byte) int {
 	return n
 }
 
-// complete reports whether the whole body was read ahead.
-func (a *prefetch) complete() bool {
+// finished reports whether the goroutine has returned.
+func (a *prefetch) finished() bool {
 	select {
 	case <-a.done:
-		return errors.Is(a.err, io.EOF)
+		return true
 	default:
 		return false
 	}
 }
+
+// complete reports whether the whole body was read ahead.
+func (a *prefetch) complete() bool { return a.finished() && errors.Is(a.err, io.EOF) }
 
 // Before an HTTP/1 server of net/http sends an answer, it reads the rest of the body, to reuse the connection. It reads up
 // to drainBytes, however slowly they arrive.
