@@ -70,10 +70,11 @@ type heldBody struct {
 	room     *room
 	ahead    *prefetch // nil unless the body is read ahead
 
-	mu       sync.Mutex
-	taken    int64              // bytes reserved in the room
-	outgrown bool               // the body has more bytes than the limit
-	end      func(reason error) // ends the current wait; nil if there is none
+	mu      sync.Mutex
+	taken   int64              // bytes reserved in the room
+	stopped bool               // the body needs no more room
+	beyond  error              // why the rest of the body was not read ahead, nil if it was
+	end     func(reason error) // ends the current wait; nil if there is none
 }
 
 // keep reserves room for a body of n bytes that is already in memory. If there is not enough room and a rule needs the
@@ -98,20 +99,17 @@ func (b *heldBody) reserve(n int64) bool {
 // shareable reports whether the request shares its connection, and the window of the connection, with other requests.
 func (b *heldBody) shareable() bool { return b.request.ProtoMajor > 1 }
 
-// tooLarge reports whether the body is known to be larger than the limit.
+// tooLarge reports whether the body is known to be larger than the limit or the room.
 func (b *heldBody) tooLarge() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.outgrown || b.request.ContentLength > b.limit
+	return b.beyond != nil || b.request.ContentLength > b.limit
 }
 
-// startReading begins to read the body in a goroutine. Without enough room it returns false and reads nothing.
+// startReading begins to read the body in a goroutine. Without enough room it returns false and reads nothing. A body of
+// unknown size takes its room as it arrives.
 func (b *heldBody) startReading() bool {
-	n := b.request.ContentLength
-	if n <= 0 {
-		n = b.limit
-	}
-	if !b.reserve(n) {
+	if !b.reserve(max(b.request.ContentLength, 0)) {
 		return false
 	}
 	b.ahead = newPrefetch(b.request.Body, b.limit)
@@ -122,10 +120,29 @@ func (b *heldBody) startReading() bool {
 		b.ahead.shown = b.request.Trailer
 	}
 	go func() {
-		b.ahead.read()
+		b.ahead.read(b.holds)
 		b.settle()
 	}()
 	return true
+}
+
+// holds reserves room for a body of which size bytes were read. It returns false if the rest has to stay unread.
+func (b *heldBody) holds(size int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return false
+	}
+	if size > b.limit {
+		b.beyond = errTooLargeToWait
+		return false
+	}
+	taken, ok := b.room.take(max(size-b.taken, 0))
+	b.taken += taken
+	if !ok {
+		b.beyond = errNoRoom
+	}
+	return ok
 }
 
 // settle gives back the room that the body does not need, and ends the wait of a body that needs too much.
@@ -135,18 +152,18 @@ func (b *heldBody) settle() {
 	unused := max(b.taken-b.ahead.size, 0)
 	b.room.giveBack(unused)
 	b.taken -= unused
-	if b.outgrown = b.ahead.size > b.limit; b.outgrown && b.end != nil {
-		b.end(errTooLargeToWait)
+	if b.beyond != nil && b.end != nil {
+		b.end(b.beyond)
 	}
 	b.ahead.finish()
 }
 
-// endWith sets the function that ends the wait if the body outgrows the limit, or has done so.
+// endWith sets the function that ends the wait if the body needs too much, or already does.
 func (b *heldBody) endWith(end func(reason error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.end = end; b.outgrown {
-		end(errTooLargeToWait)
+	if b.end = end; b.beyond != nil {
+		end(b.beyond)
 	}
 }
 
@@ -184,7 +201,7 @@ func (b *heldBody) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.room.giveBack(b.taken)
-	b.taken = 0
+	b.taken, b.stopped = 0, true
 }
 
 // leave ends reading ahead when the guard has returned. A middleware around the guard may use the original body again, for
@@ -223,8 +240,8 @@ func newPrefetch(original io.ReadCloser, limit int64) *prefetch {
 	return &prefetch{original: original, limit: limit, done: make(chan struct{}), closing: make(chan struct{})}
 }
 
-// read reads the body until its end, until it is larger than the limit, or until stop.
-func (a *prefetch) read() {
+// read reads the body until its end, until holds returns false for the bytes read so far, or until stop.
+func (a *prefetch) read(holds func(size int64) bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			a.add(nil, fmt.Errorf("httpcall: reading the body: panic: %v", v))
@@ -234,6 +251,7 @@ func (a *prefetch) read() {
 	for more := true; more; {
 		n, err := a.original.Read(buffer[:1+min(int64(len(buffer))-1, a.limit-a.size)])
 		more = a.add(buffer[:n], err)
+		more = holds(a.size) && more
 	}
 }
 
@@ -244,7 +262,7 @@ func (a *prefetch) add(p []byte, err error) bool {
 	a.content = append(a.content, p...)
 	a.size += int64(len(p))
 	a.err = err
-	return err == nil && a.size <= a.limit && !a.stopped
+	return err == nil && !a.stopped
 }
 
 // stop makes the goroutine return after its current read.

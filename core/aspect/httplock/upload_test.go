@@ -30,6 +30,7 @@ func TestUpload_WaitersLeaveTheWindow(t *testing.T) {
 		"twenty of 64 KiB":                     {nil, adaptertest.Waiters{N: 20, Size: 64 << 10, Status: accepted}},
 		"twenty of 64 KiB, of unknown size":    {nil, adaptertest.Waiters{N: 20, Size: 64 << 10, Unknown: true, Status: accepted}},
 		"70 of 16 KiB, of unknown size":        {nil, adaptertest.Waiters{N: 70, Size: 16 << 10, Unknown: true, Status: accepted}},
+		"70 of 1 MiB, of unknown size":         {nil, adaptertest.Waiters{N: 70, Size: 1 << 20, Unknown: true, Status: []int{http.StatusAccepted, http.StatusTooManyRequests}}},
 		"70 of 1 MiB, more than the guard has": {nil, adaptertest.Waiters{N: 70, Size: 1 << 20, Status: []int{http.StatusAccepted, http.StatusTooManyRequests}}},
 	} {
 		t.Run(name, func(t *testing.T) {
