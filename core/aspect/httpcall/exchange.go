@@ -171,7 +171,7 @@ func (x *exchange) drainBody() {
 // leaveBody ends reading ahead. If the request has a body of the guard, and a part of the original is unread, it gives the
 // original back.
 func (x *exchange) leaveBody() {
-	x.body.stop()
+	x.body.leave(x.Writer)
 	if !x.isWhole() && !x.replaced {
 		x.body.restore()
 	}

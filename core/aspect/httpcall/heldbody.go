@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"reflect"
@@ -69,10 +70,11 @@ type heldBody struct {
 	room     *room
 	ahead    *prefetch // nil unless the body is read ahead
 
-	mu       sync.Mutex
-	taken    int64              // bytes reserved in the room
-	outgrown bool               // the body has more bytes than the limit
-	end      func(reason error) // ends the current wait; nil if there is none
+	mu      sync.Mutex
+	taken   int64              // bytes reserved in the room
+	stopped bool               // the body needs no more room
+	beyond  error              // why the rest of the body was not read ahead, nil if it was
+	end     func(reason error) // ends the current wait; nil if there is none
 }
 
 // keep reserves room for a body of n bytes that is already in memory. If there is not enough room and a rule needs the
@@ -97,29 +99,50 @@ func (b *heldBody) reserve(n int64) bool {
 // shareable reports whether the request shares its connection, and the window of the connection, with other requests.
 func (b *heldBody) shareable() bool { return b.request.ProtoMajor > 1 }
 
-// tooLarge reports whether the body is known to be larger than the limit.
+// tooLarge reports whether the body is known to be larger than the limit or the room.
 func (b *heldBody) tooLarge() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.outgrown || b.request.ContentLength > b.limit
+	return b.beyond != nil || b.request.ContentLength > b.limit
 }
 
-// startReading begins to read the body in a goroutine. Without enough room it returns false and reads nothing.
+// startReading begins to read the body in a goroutine. Without enough room it returns false and reads nothing. A body of
+// unknown size takes its room as it arrives.
 func (b *heldBody) startReading() bool {
-	n := b.request.ContentLength
-	if n <= 0 {
-		n = b.limit
-	}
-	if !b.reserve(n) {
+	if !b.reserve(max(b.request.ContentLength, 0)) {
 		return false
 	}
 	b.ahead = newPrefetch(b.request.Body, b.limit)
 	b.request.Body = b.ahead
+	if b.shareable() {
+		b.ahead.sent = b.request.Trailer
+		b.request.Trailer = b.request.Trailer.Clone()
+		b.ahead.shown = b.request.Trailer
+	}
 	go func() {
-		b.ahead.read()
+		b.ahead.read(b.holds)
 		b.settle()
 	}()
 	return true
+}
+
+// holds reserves room for a body of which size bytes were read. It returns false if the rest has to stay unread.
+func (b *heldBody) holds(size int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return false
+	}
+	if size > b.limit {
+		b.beyond = errTooLargeToWait
+		return false
+	}
+	taken, ok := b.room.take(max(size-b.taken, 0))
+	b.taken += taken
+	if !ok {
+		b.beyond = errNoRoom
+	}
+	return ok
 }
 
 // settle gives back the room that the body does not need, and ends the wait of a body that needs too much.
@@ -129,17 +152,19 @@ func (b *heldBody) settle() {
 	unused := max(b.taken-b.ahead.size, 0)
 	b.room.giveBack(unused)
 	b.taken -= unused
-	if b.outgrown = b.ahead.size > b.limit; b.outgrown && b.end != nil {
-		b.end(errTooLargeToWait)
+	if b.beyond != nil && b.end != nil {
+		b.end(b.beyond)
 	}
-	close(b.ahead.done)
+	b.ahead.finish()
 }
 
-// endWith sets the function that ends the wait if the body outgrows the limit.
+// endWith sets the function that ends the wait if the body needs too much, or already does.
 func (b *heldBody) endWith(end func(reason error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.end = end
+	if b.end = end; b.beyond != nil {
+		end(b.beyond)
+	}
 }
 
 // readAhead reads the body. It returns when the body is read or ctx is done. If there is not enough room, the request
@@ -176,18 +201,35 @@ func (b *heldBody) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.room.giveBack(b.taken)
-	b.taken = 0
+	b.taken, b.stopped = 0, true
 }
 
-// prefetch is a body that a goroutine reads while the request waits.
-type prefetch struct {
-	io.Closer // the original body
+// leave ends reading ahead when the guard has returned. A middleware around the guard may use the original body again, for
+// example put a decompressor back into a pool. So leave waits for the goroutine over HTTP/2, too, if the connection supports
+// the deadline that ends its read.
+func (b *heldBody) leave(w Writer) {
+	b.stop()
+	if b.ahead == nil || b.ahead.finished() {
+		return
+	}
+	if http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) == nil {
+		<-b.ahead.done
+	}
+}
 
-	original io.Reader
+// prefetch is a body that a goroutine reads while the request waits. The goroutine is the only user of the original until done.
+type prefetch struct {
+	original io.ReadCloser
 	limit    int64
 	done     chan struct{} // closed when the goroutine returns
+	closing  chan struct{} // closed by the first Close
+
+	// An HTTP/2 server sets the values of the trailer when a read returns io.EOF. The handler may use the trailer before it
+	// reads, so it gets a copy, with the values after its own io.EOF.
+	sent, shown http.Header
 
 	mu      sync.Mutex
+	closed  bool
 	content []byte // was read ahead and not yet by the handler
 	size    int64  // the number of bytes that were read ahead
 	err     error  // the error that ended reading ahead, such as io.EOF
@@ -195,11 +237,11 @@ type prefetch struct {
 }
 
 func newPrefetch(original io.ReadCloser, limit int64) *prefetch {
-	return &prefetch{Closer: original, original: original, limit: limit, done: make(chan struct{})}
+	return &prefetch{original: original, limit: limit, done: make(chan struct{}), closing: make(chan struct{})}
 }
 
-// read reads the body until its end, until it is larger than the limit, or until stop.
-func (a *prefetch) read() {
+// read reads the body until its end, until holds returns false for the bytes read so far, or until stop.
+func (a *prefetch) read(holds func(size int64) bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			a.add(nil, fmt.Errorf("httpcall: reading the body: panic: %v", v))
@@ -209,6 +251,7 @@ func (a *prefetch) read() {
 	for more := true; more; {
 		n, err := a.original.Read(buffer[:1+min(int64(len(buffer))-1, a.limit-a.size)])
 		more = a.add(buffer[:n], err)
+		more = holds(a.size) && more
 	}
 }
 
@@ -219,7 +262,7 @@ func (a *prefetch) add(p []byte, err error) bool {
 	a.content = append(a.content, p...)
 	a.size += int64(len(p))
 	a.err = err
-	return err == nil && a.size <= a.limit && !a.stopped
+	return err == nil && !a.stopped
 }
 
 // stop makes the goroutine return after its current read.
@@ -238,14 +281,48 @@ func (a *prefetch) Read(p []byte) (int, error) {
 	if n := a.take(p); n > 0 {
 		return n, nil
 	}
-	<-a.done // the last read of the goroutine
+	select {
+	case <-a.done: // the last read of the goroutine
+	case <-a.closing:
+		return 0, http.ErrBodyReadAfterClose
+	}
 	if n := a.take(p); n > 0 {
 		return n, nil
 	}
-	if a.err != nil {
-		return 0, a.err
+	n, err := 0, a.err
+	if err == nil {
+		n, err = a.original.Read(p)
 	}
-	return a.original.Read(p)
+	if errors.Is(err, io.EOF) {
+		maps.Copy(a.shown, a.sent)
+	}
+	return n, err
+}
+
+// Close closes the original, or lets the goroutine do so after its current read. Many bodies do not permit both at once.
+func (a *prefetch) Close() error {
+	a.mu.Lock()
+	a.stopped = true
+	if !a.closed {
+		a.closed = true
+		close(a.closing)
+	}
+	finished := a.finished()
+	a.mu.Unlock()
+	if finished {
+		return a.original.Close()
+	}
+	return nil
+}
+
+// finish records that the goroutine returns.
+func (a *prefetch) finish() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		_ = a.original.Close() //nolint:errcheck // the handler has left
+	}
+	close(a.done)
 }
 
 // take moves bytes that were read ahead to p.
@@ -259,15 +336,18 @@ func (a *prefetch) take(p []byte) int {
 	return n
 }
 
-// complete reports whether the whole body was read ahead.
-func (a *prefetch) complete() bool {
+// finished reports whether the goroutine has returned.
+func (a *prefetch) finished() bool {
 	select {
 	case <-a.done:
-		return errors.Is(a.err, io.EOF)
+		return true
 	default:
 		return false
 	}
 }
+
+// complete reports whether the whole body was read ahead.
+func (a *prefetch) complete() bool { return a.finished() && errors.Is(a.err, io.EOF) }
 
 // Before an HTTP/1 server of net/http sends an answer, it reads the rest of the body, to reuse the connection. It reads up
 // to drainBytes, however slowly they arrive.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,8 @@ func TestUpload_WaitersLeaveTheWindow(t *testing.T) {
 		"one of 2 MiB, which is permitted":     {[]any{httplock.WithMaxBody(2 << 20)}, adaptertest.Waiters{N: 1, Size: 2 << 20, Status: accepted}},
 		"twenty of 64 KiB":                     {nil, adaptertest.Waiters{N: 20, Size: 64 << 10, Status: accepted}},
 		"twenty of 64 KiB, of unknown size":    {nil, adaptertest.Waiters{N: 20, Size: 64 << 10, Unknown: true, Status: accepted}},
+		"70 of 16 KiB, of unknown size":        {nil, adaptertest.Waiters{N: 70, Size: 16 << 10, Unknown: true, Status: accepted}},
+		"70 of 1 MiB, of unknown size":         {nil, adaptertest.Waiters{N: 70, Size: 1 << 20, Unknown: true, Status: []int{http.StatusAccepted, http.StatusTooManyRequests}}},
 		"70 of 1 MiB, more than the guard has": {nil, adaptertest.Waiters{N: 70, Size: 1 << 20, Status: []int{http.StatusAccepted, http.StatusTooManyRequests}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,6 +140,63 @@ func TestUpload_EarlyAnswers(t *testing.T) {
 					b.redis.Free("free:42")
 				}
 			})
+		})
+	}
+}
+
+// pooledBody is a body that a middleware uses again when the guard has returned, such as a decompressor from a pool.
+type pooledBody struct {
+	io.ReadCloser
+	reading atomic.Int32
+}
+
+func (b *pooledBody) Read(p []byte) (int, error) {
+	b.reading.Add(1)
+	defer b.reading.Add(-1)
+	return b.ReadCloser.Read(p)
+}
+
+// When the guard has returned, nothing reads the body any more, although the client still sends it.
+func TestUpload_NotReadAfterwards(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		key    string
+		status int
+	}{"refused": {"taken", http.StatusConflict}, "ran": {"free", http.StatusAccepted}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			if err := b.guard.Handle(b.mux, pattern, http.HandlerFunc(ok), ruleset.Rule{Key: tt.key, WaitTime: time.Second}); err != nil {
+				t.Fatal(err)
+			}
+			b.redis.Take("taken", time.Hour)
+			b.redis.Take("free", 300*time.Millisecond)
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body := &pooledBody{ReadCloser: r.Body}
+				r.Body = body
+				b.mux.ServeHTTP(w, r)
+				if body.reading.Load() > 0 {
+					t.Error("the body is still being read")
+				}
+			}))
+			server.EnableHTTP2 = true
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			half, rest := io.Pipe()
+			defer rest.Close()
+			go func() { _, _ = rest.Write([]byte("half")) }()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/orders/42/pay", half)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := server.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != tt.status {
+				t.Errorf("got %d", answer.StatusCode)
+			}
 		})
 	}
 }

@@ -38,9 +38,9 @@ type aheadStream struct {
 	received []proto.Message
 	last     receiveResult // the receive that failed
 	size     int64
-	held     int64 // the part of size that counts for the guard
-	stopped  bool  // the handler receives the rest
-	refused  bool
+	held     int64              // the part of size that counts for the guard
+	stopped  bool               // the handler receives the rest
+	refused  error              // why the wait ended, nil if it did not
 	end      func(reason error) // ends the current wait; nil if there is none
 }
 
@@ -79,12 +79,12 @@ func (s *aheadStream) receiveOne() bool {
 	case s.size > maxWaitingStream:
 		s.refuse(errTooLargeToWait)
 	}
-	return !s.refused
+	return s.refused == nil
 }
 
 // refuse ends the wait.
 func (s *aheadStream) refuse(reason error) {
-	if s.refused = true; s.end != nil {
+	if s.refused = reason; s.end != nil {
 		s.end(reason)
 	}
 }
@@ -150,7 +150,9 @@ func (c *stream) EndWait(end func(reason error)) bool {
 	}
 	c.ahead.mu.Lock()
 	defer c.ahead.mu.Unlock()
-	c.ahead.end = end
+	if c.ahead.end = end; c.ahead.refused != nil {
+		end(c.ahead.refused)
+	}
 	return true
 }
 
@@ -161,7 +163,7 @@ func (c *stream) AnswerBy() (by time.Time) {
 	}
 	c.ahead.mu.Lock()
 	defer c.ahead.mu.Unlock()
-	if c.ahead.refused {
+	if c.ahead.refused != nil {
 		by = time.Now()
 	}
 	return by
