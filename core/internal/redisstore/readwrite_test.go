@@ -447,7 +447,15 @@ func TestReadWrite_Clear(t *testing.T) {
 		b.wantHolders(key, map[string]string{"mode": "write", writer: "1"})
 		clears(kinds.Write, writer)
 		b.wantKeys("text")
-		sub.wantOnly("0", "1", "end")
+
+		b.writes(writer, time.Minute)
+		b.gets(reading(alice), redisstore.Terms{Lease: time.Minute, Under: writer}) // a thread of Redisson has one number for both
+		clears(kinds.Write, writer)
+		b.wantHolders(key, map[string]string{"mode": "read", alice: "1"})
+		b.wantKeys("text", key, timeoutKey(alice, "1"))
+		clears(kinds.Read, alice)
+		b.wantKeys("text")
+		sub.wantOnly("0", "1", "1", "0", "end")
 	})
 }
 

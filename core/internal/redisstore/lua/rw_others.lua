@@ -61,14 +61,14 @@ local spare = 50
 -- part removes a holder from a lock that has other holders. It returns whether another client can now
 -- have the lock, or can have it sooner than was visible: Redisson sleeps until the end of the
 -- writer's lease. It also returns whether the TTL may be too long, because the slot moves and a lease is not
--- known. If the count is nil, a reader left before.
-local function part(key, field, count, mode, rest)
+-- known. If it clears, it examines the leases of the others in any case, because another reader may have left before.
+local function part(key, field, count, mode, rest, clears)
   local ttl, writer = redis.call('PTTL', key), writes(field)
-  local own, unsure = count and 0 or math.huge, false
+  local own, unsure = clears and math.huge or 0, false
   if ttl < 0 then
     ttl = math.huge
   end
-  for n = 1, writer and 0 or count or 0 do
+  for n = 1, writer and 0 or count do
     own = math.max(own, left(key, field, n) or math.huge)
   end
   local most -- nil: the TTL is the lease of the writer, or of another reader whose lease lasts longer
@@ -102,12 +102,12 @@ end
 -- client and "0" one. It returns nil if other holders remain and no other client can have the lock
 -- now. It also returns whether clear has to be called for the holder when the slot has moved, because a
 -- timeout key may be left or the TTL may be too long.
-local function leave(key, field, count, mode, rest)
+local function leave(key, field, count, mode, rest, clears)
   local writer, free, behind = writes(field), true, false
   if redis.call('HLEN', key) <= 2 then -- the mode, and this holder
     redis.call('DEL', key)
   else
-    free, behind = part(key, field, count, mode, rest)
+    free, behind = part(key, field, count, mode, rest, clears)
   end
   behind = not writer and drop(key, field, 1, count) or behind
   return free and ((writer or rest) and '1' or '0') or nil, behind
