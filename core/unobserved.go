@@ -88,7 +88,7 @@ func (r *limitedRecord) write(ctx context.Context, attrs func() []slog.Attr) {
 	r.stuck.record(func() { out.LogAttrs(ctx, r.level, r.text, list...) })
 }
 
-// stuck tells whether the logger has not returned from a record within patience.
+// stuck reports whether the logger has not returned from a record within patience.
 type stuck struct{ atomic.Bool }
 
 // record calls write, which writes a record, and waits for it for at most patience: the goroutines that renew leases write

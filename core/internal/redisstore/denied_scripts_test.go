@@ -468,7 +468,7 @@ func (d *denials) as(command string) *bench {
 	return d.users[command]
 }
 
-// result is what a call left and what it told its caller.
+// result is what a call left and what it returned to its caller.
 type result struct {
 	keys   map[string]string
 	answer string
@@ -497,7 +497,7 @@ func (d *denials) upkeep() [][]func() {
 	case kinds.PlainSemaphore:
 		forget := clears("~" + d.field(theirs))
 		return [][]func(){{ghosts, forget}, {forget}}
-	case kinds.Fair: // those whose time is over leave the queue
+	case kinds.Fair: // those whose time has ended leave the queue
 		stays := func() { // the caller keeps its place for longer
 			queue, deadlines := redisstore.FairQueue(key), redisstore.FairTimeouts(key)
 			if at := slices.Index(d.rdb.LRange(d.t.Context(), queue, 0, -1).Val(), d.field(mine)); at >= 0 {
@@ -558,7 +558,7 @@ func (d *denials) try(s state, r run, denied string) (before map[string]string, 
 	return before, after
 }
 
-// late matches what tells that a TTL was lowered, or was not.
+// late matches what shows that a TTL was lowered, or was not.
 var late = regexp.MustCompile(`, ttl (\S+)$| "interlock_until"="@\S+"|"(Fell|Kept)":\w+`)
 
 // lasts reports whether a result differs from another one only because TTLs were not lowered.

@@ -73,7 +73,7 @@ func TestGroup_HashOutlivesTheLease(t *testing.T) {
 	})
 }
 
-// If somebody made the hash permanent, it gets a TTL again that is not shorter than the lease.
+// If another program made the hash permanent, it gets a TTL again that is not shorter than the lease.
 func TestGroup_PermanentHash(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

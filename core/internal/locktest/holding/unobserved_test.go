@@ -184,7 +184,7 @@ func TestUnobserved_IsLimited(t *testing.T) { //nolint:paralleltest // see above
 	})
 }
 
-// A logger that stands still, because nobody reads its pipe, or that panics, takes no lock from a holder.
+// A logger that stands still, because its pipe is full, or that panics, takes no lock from a holder.
 func TestUnobserved_BrokenLogger(t *testing.T) { //nolint:paralleltest // see above
 	for name, handle := range map[string]func(stop <-chan struct{}){
 		"stands still": func(stop <-chan struct{}) { <-stop },

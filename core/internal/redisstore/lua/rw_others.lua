@@ -21,19 +21,19 @@ local function left(key, field, n)
   return nil
 end
 
--- keyless returns the ms that a reader without timeout keys has left. The fields of this library contain
--- numbers that no thread has.
-local function keyless(key, field)
+-- keyless returns the ms that a reader without timeout keys has left, at most 30 s unless it lasts as long as the lock. The
+-- fields of this library contain numbers that no thread has.
+local function keyless(key, field, lasts)
   if (tonumber(string.match(field, ':(%d+)$')) or 0) > 1099511627776 then
     return 0
   end
   local ttl = redis.call('PTTL', key)
-  return ttl < 0 and 30000 or math.min(ttl, 30000)
+  return ttl < 0 and 30000 or lasts and ttl or math.min(ttl, 30000)
 end
 
 -- longest returns the longest rest of a reader's lease, 0 if all are dead, nil if the rest of one is
--- not known. It stops when it found enough. It does not count the reader except.
-local function longest(key, enough, except)
+-- not known. It stops when it found enough. It does not count the reader except. See keyless for lasts.
+local function longest(key, enough, except, lasts)
   local most, sure = 0, true
   local hash = redis.call('HGETALL', key)
   for i = 1, #hash, 2 do
@@ -47,7 +47,7 @@ local function longest(key, enough, except)
       own, sure = math.max(own, ttl or 0), sure and ttl ~= nil
     end
     if own == 0 and count > 0 then
-      own = keyless(key, hash[i])
+      own = keyless(key, hash[i], lasts)
     end
     most = math.max(most, own)
   end
@@ -64,7 +64,7 @@ local spare = 50
 -- known. If it clears, it examines the leases of the others in any case, because another reader may have left before.
 local function part(key, field, count, mode, rest, clears)
   local ttl, writer = redis.call('PTTL', key), writes(field)
-  local own, unsure = clears and math.huge or 0, false
+  local own, unsure = 0, false
   if ttl < 0 then
     ttl = math.huge
   end
@@ -75,8 +75,9 @@ local function part(key, field, count, mode, rest, clears)
   if writer then
     rest = nil
   end
-  if writer or (mode == 'read' or rest) and own >= ttl - spare then
-    most = longest(key, ttl - spare, field)
+  local set = writer or own >= ttl - spare -- the TTL may be the lease of this holder; otherwise Redisson may renew it
+  if writer or (mode == 'read' or rest) and (set or clears) then
+    most = longest(key, ttl - spare, field, clears and not set)
     unsure, most = not most, most and math.max(most, rest or 0)
   end
   if most == 0 then
