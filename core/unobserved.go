@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/failure"
@@ -44,9 +45,14 @@ type limitedRecord struct {
 	opened     time.Time
 	written    int
 	suppressed int // since the last record
+
+	stuck stuck
 }
 
 const unobservedWindow = 10 * time.Second
+
+// patience is how long a goroutine waits for the logger.
+const patience = 100 * time.Millisecond
 
 // allow reports whether a record may be written now, and the number of records that were not written since the last one.
 func (r *limitedRecord) allow(now time.Time) (ok bool, suppressed int) {
@@ -55,7 +61,7 @@ func (r *limitedRecord) allow(now time.Time) (ok bool, suppressed int) {
 	if now.Sub(r.opened) >= unobservedWindow {
 		r.opened, r.written = now, 0
 	}
-	if r.written == r.most {
+	if r.stuck.Load() || r.written == r.most {
 		r.suppressed++
 		return false, 0
 	}
@@ -64,7 +70,8 @@ func (r *limitedRecord) allow(now time.Time) (ok bool, suppressed int) {
 	return true, suppressed
 }
 
-// write writes a record. It calls attrs only if the record is written.
+// write writes a record. It calls attrs only if the record is written. If the logger stands still, write returns after
+// patience.
 func (r *limitedRecord) write(ctx context.Context, attrs func() []slog.Attr) {
 	out := slog.Default()
 	if !out.Enabled(ctx, r.level) {
@@ -78,7 +85,34 @@ func (r *limitedRecord) write(ctx context.Context, attrs func() []slog.Attr) {
 	if suppressed > 0 {
 		list = append(list, slog.Int("suppressed", suppressed))
 	}
-	out.LogAttrs(ctx, r.level, r.text, list...)
+	r.stuck.record(func() { out.LogAttrs(ctx, r.level, r.text, list...) })
+}
+
+// stuck reports whether the logger has not returned from a record within patience.
+type stuck struct{ atomic.Bool }
+
+// record calls write, which writes a record, and waits for it for at most patience: the goroutines that renew leases write
+// records, too. It recovers a panic of the logger, which would end the process.
+func (s *stuck) record(write func()) {
+	done := make(chan struct{})
+	go func() {
+		defer func() {
+			_ = recover() //nolint:errcheck // as above
+			close(done)
+		}()
+		write()
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		s.Store(true)
+		go func() {
+			<-done
+			s.Store(false)
+		}()
+	}
 }
 
 // warnOfPrefix logs that the prefix of a client ends without a separator.
@@ -91,9 +125,11 @@ func (c *Client) warnOfPrefix() {
 // warnOfPolling logs once that Redis refuses the subscriptions of a client.
 func (u *unobserved) warnOfPolling(clientID string, cause error) {
 	u.polling.Do(func() {
-		slog.Warn("redis refuses the messages of locks: waiters ask once a second instead",
-			slog.String("client", clientID), slog.String("error", ErrorText(cause)),
-			slog.String("hint", "give the Redis user its channels and +subscribe, +ssubscribe, +ping: Preflight, and the command interlock doctor, print the rule"))
+		new(stuck).record(func() {
+			slog.Warn("redis refuses the messages of locks: waiters ask once a second instead",
+				slog.String("client", clientID), slog.String("error", ErrorText(cause)),
+				slog.String("hint", "give the Redis user its channels and +subscribe, +ssubscribe, +ping: Preflight, and the command interlock doctor, print the rule"))
+		})
 	})
 }
 

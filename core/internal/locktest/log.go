@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"sync"
@@ -22,6 +23,22 @@ func RecordDefaultLog(t *testing.T) *DefaultLog {
 	slog.SetDefault(slog.New(slog.NewTextHandler(l, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	return l
+}
+
+// Break makes the default logger call handle with each record, until the test ends.
+func (l *DefaultLog) Break(handle func()) { slog.SetDefault(slog.New(broken{handle: handle})) }
+
+type broken struct {
+	slog.Handler
+
+	handle func()
+}
+
+func (broken) Enabled(context.Context, slog.Level) bool { return true }
+
+func (b broken) Handle(context.Context, slog.Record) error { //nolint:gocritic // the method of slog.Handler
+	b.handle()
+	return nil
 }
 
 // Write records one line.

@@ -73,6 +73,25 @@ func TestGroup_HashOutlivesTheLease(t *testing.T) {
 	})
 }
 
+// If another program made the hash permanent, it gets a TTL again that is not shorter than the lease.
+func TestGroup_PermanentHash(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, b *bench) {
+		for name, change := range map[string]func(){
+			"hold":  func() { reply(b, b.Hold(time.Now(), member(keyX, alice), 2, 0)) },
+			"renew": func() { b.Renew(t.Context(), []redisstore.Claim{member(keyX, alice)}, 30*time.Second) },
+		} {
+			b.takeMembers(alice, time.Minute, keyX)
+			must(t, b.rdb.Persist(t.Context(), key).Err())
+			change()
+			if ttl := b.rdb.PTTL(t.Context(), key).Val(); ttl < 50*time.Second {
+				t.Errorf("%s: the hash lives for %s, want the lease of a minute", name, ttl)
+			}
+			b.lets(member(keyX, alice), false)
+		}
+	})
+}
+
 // The scripts write the three fields that Redisson writes for each value. Each script may run twice. No operation on one
 // value changes another one, and the TTL of the hash follows the longest lease.
 func TestGroup_Operations(t *testing.T) {

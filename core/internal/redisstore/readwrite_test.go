@@ -268,6 +268,20 @@ func TestRead_RedissonReaderWithoutTimeoutKeys(t *testing.T) {
 	})
 }
 
+// Redisson renews a long TTL (lockWatchdogTimeout) rarely, so a clear does not lower it under such a reader.
+func TestRead_RedissonReaderWithoutTimeoutKeys_Clear(t *testing.T) {
+	t.Parallel()
+	each(t, func(_ *testing.T, b *bench) {
+		b.reads(alice, time.Hour)
+		b.dies(alice)
+		for _, field := range []string{bob, "unknown:1"} {
+			b.reads(bob, time.Minute)
+			reply(b, b.Clear(time.Now(), []redisstore.Suspicion{{Kind: kinds.Read, Key: key, Fields: []string{field}}}))
+			b.wantAround(key, time.Hour)
+		}
+	})
+}
+
 // A read hold inside a write hold has a separate lease, which never shortens the writer's lease.
 func TestRead_InsideAWriteHold(t *testing.T) {
 	t.Parallel()
@@ -447,7 +461,15 @@ func TestReadWrite_Clear(t *testing.T) {
 		b.wantHolders(key, map[string]string{"mode": "write", writer: "1"})
 		clears(kinds.Write, writer)
 		b.wantKeys("text")
-		sub.wantOnly("0", "1", "end")
+
+		b.writes(writer, time.Minute)
+		b.gets(reading(alice), redisstore.Terms{Lease: time.Minute, Under: writer}) // a thread of Redisson has one number for both
+		clears(kinds.Write, writer)
+		b.wantHolders(key, map[string]string{"mode": "read", alice: "1"})
+		b.wantKeys("text", key, timeoutKey(alice, "1"))
+		clears(kinds.Read, alice)
+		b.wantKeys("text")
+		sub.wantOnly("0", "1", "1", "0", "end")
 	})
 }
 

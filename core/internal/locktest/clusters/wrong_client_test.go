@@ -2,6 +2,7 @@ package clusters_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -88,17 +89,26 @@ func TestAcquire_WrongKindOfClient(t *testing.T) {
 // A server behind a fixed address that has never granted a lock and is a replica is not waited for, and Ready reports it.
 func TestAcquire_AddressOfAReplica(t *testing.T) {
 	t.Parallel()
-	r := redisserver.StartReplicated(t, 1)
-	locks := locktest.NewClient(t, r.Replicas[0].Client(), locktest.Patient)
-	wantAdvice(t, locks, "k", "the server is a replica: give the Redis client the address of the master")
-	err := locks.Ready(t.Context())
-	locktest.WantErr(t, err, core.ErrUnavailable)
-	if err == nil || !strings.Contains(err.Error(), "the server is a replica") || !strings.Contains(core.ErrorText(err), "the server is a replica") {
-		t.Errorf("Ready: %v", err)
+	for _, protocol := range []int{2, 3} { // the reply to HELLO is a list, or a map
+		t.Run(fmt.Sprint("RESP", protocol), func(t *testing.T) {
+			t.Parallel()
+			r := redisserver.StartReplicated(t, 1)
+			opts := *r.Replicas[0].Client().Options()
+			opts.Protocol = protocol
+			rdb := redis.NewClient(&opts)
+			t.Cleanup(func() { locktest.Must(t, rdb.Close()) })
+			locks := locktest.NewClient(t, rdb, locktest.Patient)
+			wantAdvice(t, locks, "k", "the server is a replica: give the Redis client the address of the master")
+			err := locks.Ready(t.Context())
+			locktest.WantErr(t, err, core.ErrUnavailable)
+			if err == nil || !strings.Contains(err.Error(), "the server is a replica") || !strings.Contains(core.ErrorText(err), "the server is a replica") {
+				t.Errorf("Ready: %v", err)
+			}
+			locktest.Must(t, r.Replicas[0].Client().Do(t.Context(), "replicaof", "no", "one").Err())
+			locktest.Must(t, locks.Ready(t.Context()))
+			locktest.Must(t, locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
+		})
 	}
-	locktest.Must(t, r.Replicas[0].Client().Do(t.Context(), "replicaof", "no", "one").Err())
-	locktest.Must(t, locks.Ready(t.Context()))
-	locktest.Must(t, locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }))
 }
 
 // A port without TLS does not answer a handshake.

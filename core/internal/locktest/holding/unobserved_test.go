@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -129,16 +130,19 @@ func TestUnobserved_Events(t *testing.T) { //nolint:paralleltest // see above
 			locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
 				locks, proxy := b.BehindAProxy(core.WithObserver((&locktest.Recorder{}).Observer()))
 				test.event(t, b, locks, proxy)
+				synctest.Wait()
 				if lines := log.Take(); len(lines) > 0 {
 					t.Errorf("with an observer: logged %q", lines)
 				}
 				b.FlushAll(t.Context())
 				locks, proxy = b.BehindAProxy(core.WithObserver(&core.Observer{Renewal: func(context.Context, core.Renewal) {}}))
 				test.event(t, b, locks, proxy)
+				synctest.Wait()
 				log.WantLine(t, test.want...)
 				b.FlushAll(t.Context())
 				locks, proxy = b.BehindAProxy()
 				test.event(t, b, locks, proxy)
+				synctest.Wait()
 				log.WantLine(t, test.want...)
 			})
 		})
@@ -178,4 +182,29 @@ func TestUnobserved_IsLimited(t *testing.T) { //nolint:paralleltest // see above
 		lose(1)
 		log.WantLine(t, "suppressed=20")
 	})
+}
+
+// A logger that stands still, because its pipe is full, or that panics, takes no lock from a holder.
+func TestUnobserved_BrokenLogger(t *testing.T) { //nolint:paralleltest // see above
+	for name, handle := range map[string]func(stop <-chan struct{}){
+		"stands still": func(stop <-chan struct{}) { <-stop },
+		"panics":       func(<-chan struct{}) { panic("a handler of the application") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := locktest.RecordDefaultLog(t)
+			locktest.Bubble(t, func(t *testing.T, b *locktest.Redis) {
+				stop := make(chan struct{})
+				defer func() { close(stop); locktest.Pass(time.Second) }()
+				log.Break(func() { handle(stop) })
+				locks := b.Locks()
+				for _, name := range []string{"expires", "too"} {
+					locktest.MustAcquire(t, t.Context(), locks.Lock(name), core.LeaseTime(time.Second))
+				}
+				ctx, hold := locktest.MustAcquire(t, t.Context(), locks.Lock("kept"))
+				locktest.Pass(10 * time.Minute)
+				locktest.Must(t, context.Cause(ctx))
+				locktest.MustRelease(t, hold)
+			})
+		})
+	}
 }

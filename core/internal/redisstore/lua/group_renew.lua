@@ -12,8 +12,8 @@ end
 if lease > 0 then
   local now = clock()
   local _, left = holderOf(KEYS[1], value, now)
-  local ends = value .. ':' .. mine .. ':expire_time'
-  local denied = write(KEYS[1], lease, ends, string.format('%.0f', now + math.max(left, lease)))
+  lease = math.max(left, lease)
+  local denied = write(KEYS[1], lease, value .. ':' .. mine .. ':expire_time', string.format('%.0f', now + lease))
   if denied then
     return {denied.err}
   end

@@ -8,4 +8,5 @@ local holder, left = holderOf(KEYS[1], value, now)
 if holder ~= mine then
   return 0
 end
-return write(KEYS[1], lease, fields(value, mine, now + math.max(left, lease), ARGV[2])) or 1
+lease = math.max(left, lease)
+return write(KEYS[1], lease, fields(value, mine, now + lease, ARGV[2])) or 1

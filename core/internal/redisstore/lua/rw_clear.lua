@@ -18,13 +18,13 @@ end
 local function clear(key, field)
   local count, mode, rest = look(key, field)
   if count then
-    return (leave(key, field, tonumber(count), mode, rest))
+    return (leave(key, field, tonumber(count), mode, rest, true))
   end
-  local n, reader = 1, writes(field) and string.sub(field, 1, -7) or field
-  while redis.pcall('DEL', timeout(key, reader, n)) == 1 do
+  local n = 1
+  while not writes(field) and redis.pcall('DEL', timeout(key, field, n)) == 1 do
     n = n + 1
   end
-  return mode and part(key, reader, nil, mode, rest) and '0' or nil
+  return mode and part(key, '', 0, mode, rest, true) and '0' or nil -- the name of no reader
 end
 
 local found, at = {}, 2

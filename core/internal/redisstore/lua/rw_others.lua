@@ -21,19 +21,19 @@ local function left(key, field, n)
   return nil
 end
 
--- keyless returns the ms that a reader without timeout keys has left. The fields of this library contain
--- numbers that no thread has.
-local function keyless(key, field)
+-- keyless returns the ms that a reader without timeout keys has left, at most 30 s unless it lasts as long as the lock. The
+-- fields of this library contain numbers that no thread has.
+local function keyless(key, field, lasts)
   if (tonumber(string.match(field, ':(%d+)$')) or 0) > 1099511627776 then
     return 0
   end
   local ttl = redis.call('PTTL', key)
-  return ttl < 0 and 30000 or math.min(ttl, 30000)
+  return ttl < 0 and 30000 or lasts and ttl or math.min(ttl, 30000)
 end
 
 -- longest returns the longest rest of a reader's lease, 0 if all are dead, nil if the rest of one is
--- not known. It stops when it found enough. It does not count the reader except.
-local function longest(key, enough, except)
+-- not known. It stops when it found enough. It does not count the reader except. See keyless for lasts.
+local function longest(key, enough, except, lasts)
   local most, sure = 0, true
   local hash = redis.call('HGETALL', key)
   for i = 1, #hash, 2 do
@@ -47,7 +47,7 @@ local function longest(key, enough, except)
       own, sure = math.max(own, ttl or 0), sure and ttl ~= nil
     end
     if own == 0 and count > 0 then
-      own = keyless(key, hash[i])
+      own = keyless(key, hash[i], lasts)
     end
     most = math.max(most, own)
   end
@@ -61,22 +61,23 @@ local spare = 50
 -- part removes a holder from a lock that has other holders. It returns whether another client can now
 -- have the lock, or can have it sooner than was visible: Redisson sleeps until the end of the
 -- writer's lease. It also returns whether the TTL may be too long, because the slot moves and a lease is not
--- known. If the count is nil, a reader left before.
-local function part(key, field, count, mode, rest)
+-- known. If it clears, it examines the leases of the others in any case, because another reader may have left before.
+local function part(key, field, count, mode, rest, clears)
   local ttl, writer = redis.call('PTTL', key), writes(field)
-  local own, unsure = count and 0 or math.huge, false
+  local own, unsure = 0, false
   if ttl < 0 then
     ttl = math.huge
   end
-  for n = 1, writer and 0 or count or 0 do
+  for n = 1, writer and 0 or count do
     own = math.max(own, left(key, field, n) or math.huge)
   end
   local most -- nil: the TTL is the lease of the writer, or of another reader whose lease lasts longer
   if writer then
     rest = nil
   end
-  if writer or (mode == 'read' or rest) and own >= ttl - spare then
-    most = longest(key, ttl - spare, field)
+  local set = writer or own >= ttl - spare -- the TTL may be the lease of this holder; otherwise Redisson may renew it
+  if writer or (mode == 'read' or rest) and (set or clears) then
+    most = longest(key, ttl - spare, field, clears and not set)
     unsure, most = not most, most and math.max(most, rest or 0)
   end
   if most == 0 then
@@ -102,12 +103,12 @@ end
 -- client and "0" one. It returns nil if other holders remain and no other client can have the lock
 -- now. It also returns whether clear has to be called for the holder when the slot has moved, because a
 -- timeout key may be left or the TTL may be too long.
-local function leave(key, field, count, mode, rest)
+local function leave(key, field, count, mode, rest, clears)
   local writer, free, behind = writes(field), true, false
   if redis.call('HLEN', key) <= 2 then -- the mode, and this holder
     redis.call('DEL', key)
   else
-    free, behind = part(key, field, count, mode, rest)
+    free, behind = part(key, field, count, mode, rest, clears)
   end
   behind = not writer and drop(key, field, 1, count) or behind
   return free and ((writer or rest) and '1' or '0') or nil, behind
