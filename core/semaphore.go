@@ -29,6 +29,11 @@ type Semaphore struct{ Lock }
 // [Semaphore.TrySetPermits] or from Java. Until it is set, no acquisition succeeds; the [*NotAcquiredError] contains
 // the reason.
 //
+// A number that an acquisition has set expires a day after the last acquisition and the end of its lease, or up to an hour later, so
+// a name may contain a value, such as a customer. Permits that are renewed for longer stay held, and the next acquisition counts
+// them. Without the number Redisson has no permits, so in Java set the number without a TTL before the first acquisition from Go: such a
+// number stays.
+//
 // Callers of one client get permits in the order in which they came. While permits are free, up to eight callers ask
 // Redis at the same time. Later callers may overtake a caller that is refused, until that caller is the first in the
 // queue. The field of a hold is its permit id: 32 hex digits, in the form of Redisson. Leases expire by the clock of
@@ -133,7 +138,7 @@ func permitID(id string) (string, error) {
 	return strings.ToLower(id), nil
 }
 
-// Available returns how many permits are free. It asks the master.
+// Available returns how many permits are free: 0 before the first acquisition, and after the number has expired. It asks the master.
 func (s Semaphore) Available(ctx context.Context) (int, error) {
 	counts, err := count{s.Lock}.counts(ctx)
 	return counts.Left, err

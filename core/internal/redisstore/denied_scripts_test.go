@@ -269,6 +269,17 @@ func (d *denials) states() []state {
 			}},
 			state{"expires", func() { d.do("set", key, 3, "px", 3600000) }},
 			state{"no permit left", func() { holds(theirs, ghost)(); d.do("set", key, 0) }},
+			state{"count expired", func() { holds(mine, theirs, ghost)(); d.do("del", key) }},
+			state{"count expired, lease expired", func() {
+				holds(mine)()
+				d.do("del", key)
+				d.do("zadd", leasesKey, 1, "expired")
+			}},
+			state{"count and leases expire", func() {
+				holds(mine)()
+				d.do("pexpire", key, 3600000)
+				d.do("pexpire", leasesKey, 3600000)
+			}},
 		)
 	case kinds.PlainSemaphore:
 		return append(all,
@@ -490,13 +501,21 @@ func (d *denials) upkeep() [][]func() {
 	ended, ghosts := clears("nobody"), clears(d.field(ghost))
 	switch d.kind {
 	case kinds.PermitSemaphore:
-		return [][]func(){{
-			ghosts,
-			func() { reply(d.bench, d.Count(time.Now(), d.kind, key)) },
-			func() { // an acquire sets the number of permits
-				d.do("set", key, 3-d.rdb.ZCard(d.t.Context(), leasesKey).Val(), "keepttl")
-			},
-		}}
+		const life = 25*60*60*1000 + 2*60*1000 // in ms
+		raise := func(name string) {
+			if d.rdb.PTTL(d.t.Context(), name).Val() > 0 {
+				d.do("pexpire", name, life)
+			}
+		}
+		count := func() { reply(d.bench, d.Count(time.Now(), d.kind, key)) }
+		set := func() { // an acquire sets the number of permits
+			isNew := d.rdb.Exists(d.t.Context(), key).Val() == 0
+			d.do("set", key, 3-d.rdb.ZCard(d.t.Context(), leasesKey).Val(), "keepttl")
+			if isNew {
+				d.do("pexpire", key, life)
+			}
+		}
+		return [][]func(){{ghosts, count}, {func() { raise(key); raise(leasesKey) }, ghosts, count, set}}
 	case kinds.PlainSemaphore:
 		forget := clears("~" + d.field(theirs))
 		return [][]func(){{ghosts, forget}, {forget}}

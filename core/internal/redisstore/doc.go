@@ -45,8 +45,9 @@
 //	mark of a waiting    readers may overtake the writer, or wait for a mark that is out of date, for at most [LongestMark]
 //	writer
 //	fencing tokens       acquire and hand-off declare the counter, so a token is never drawn from half a lock
-//	leases of permits    acquire, release, count and force declare the permits and the leases. The scripts of one existing lease
-//	                     declare the leases only and do not use the other key. An inspection shows a plain semaphore
+//	leases of permits    acquire, release, count and force declare the permits and the leases, so a count that they do not find has
+//	                     expired. The scripts of one existing lease declare the leases only and do not use the other key. An
+//	                     inspection shows a plain semaphore
 //	operations of        every script that changes the count asks for both keys first, and waits. Only the force of a latch
 //	a count              deletes the count alone
 //

@@ -3,14 +3,16 @@ package redisstore
 // newPermitSemaphore returns the kind of RPermitExpirableSemaphore, whose permits have leases. Each
 // permit is a holder.
 //
-//	key            string: how many permits are available
+//	key            string: how many permits are available. Acquisitions that state the total give it a TTL, unless it
+//	               exists without one
 //	{key}:timeout  sorted set of the acquired permits, 16 bytes each, by the end of their lease in
 //	               ms by the server's clock
 //	channel        redisson_sc:{key}; a message is the number of available permits
 //
 // All scripts begin with semaphore.lua and permit.lua. Scripts that examine all permits follow
 // permit_total.lua, which gives back the permits whose lease has expired. The scripts of an acquired permit
-// declare the sorted set only.
+// declare the sorted set only, so the key may expire while a permit is renewed. Then permits are given back without a count, and the
+// next acquisition that states the total makes it again.
 //
 //	acquire:  permit_acquire   takes a permit, and may first change the number of permits
 //	count:    permit_count     counts the available and the acquired permits

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -206,6 +208,75 @@ func TestPermitSemaphore_Counts(t *testing.T) {
 		}
 		_, _, err := b.Locks().Semaphore("pool", -1).Acquire(t.Context())
 		locktest.WantErr(t, err, core.ErrInvalid)
+	})
+}
+
+// Nothing is left of a semaphore with a configured number a day after its last use, so a name may contain a value of a request. A
+// permit that is renewed for longer stays held, and the next acquisition counts it.
+func TestPermitSemaphore_Expires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := locktest.PermitsOf(locktest.Embedded(t))
+		locks := b.Locks(core.WithWatchdog(time.Hour))
+		pool := locks.Semaphore("pool", 2).Lock
+		ctx, long := locktest.MustAcquire(t, t.Context(), pool)
+		locktest.Pass(27 * time.Hour)
+		if n := b.Exists(t.Context(), locktest.Pool).Val(); n != 0 {
+			t.Errorf("%s is still there, for %s", locktest.Pool, b.PTTL(t.Context(), locktest.Pool).Val())
+		}
+		locktest.Must(t, context.Cause(ctx))
+		_, other := locktest.MustAcquire(t, t.Context(), pool)
+		b.WantPermits(0, 2)
+		_, _, err := pool.Acquire(t.Context(), core.WaitTime(0))
+		locktest.WantErr(t, err, core.ErrNotAcquired)
+		locktest.MustRelease(t, long)
+		locktest.MustRelease(t, other)
+		b.WantPermits(2, 0)
+		locktest.Pass(27 * time.Hour)
+		if keys := b.Keys(t.Context(), "*").Val(); len(keys) > 0 {
+			t.Errorf("left: %q", keys)
+		}
+	})
+}
+
+// Redisson beside a semaphore whose number expires: the leases get the TTL of the number from its acquisitions, which the next
+// acquisition here raises. Without the number Redisson has no permits. Its releases then count as the first permits of a
+// number without a TTL.
+func TestPermitSemaphore_ExpiresBesideRedisson(t *testing.T) {
+	t.Parallel()
+	locktest.EachRedis(t, func(t *testing.T, bed *locktest.Redis) {
+		b := locktest.PermitsOf(bed)
+		pool := b.Locks().Semaphore("pool", 3).Lock
+		one, two := []byte("0123456789abcdef"), []byte("fedcba9876543210")
+		take := func() *core.Hold {
+			_, hold := locktest.MustAcquire(t, t.Context(), pool)
+			return hold
+		}
+		locktest.MustRelease(t, take())
+		b.PExpire(t.Context(), locktest.Pool, time.Hour)
+		if got := b.RedissonAcquire(one, locktest.PermitForEver); got != "OK" {
+			t.Errorf("Redisson's acquire: %v, want OK", got)
+		}
+		b.PExpire(t.Context(), locktest.PermitLeases, time.Hour) // as Redisson does
+		hold := take()
+		b.WantTTL(locktest.PermitLeases, 24*time.Hour, 26*time.Hour)
+		b.WantPermits(1, 2)
+		b.Del(t.Context(), locktest.Pool)
+		if got, _ := b.RedissonAcquire(two, locktest.PermitForEver).(string); !strings.HasPrefix(got, ":") {
+			t.Errorf("Redisson's acquire without a number: %v, want the end of a lease", got)
+		}
+		locktest.MustRelease(t, take())
+		b.WantPermits(1, 2)
+		if got := b.RedissonAcquire(two, locktest.PermitForEver); got != "OK" {
+			t.Errorf("Redisson's acquire: %v, want OK", got)
+		}
+		b.Del(t.Context(), locktest.Pool)
+		locktest.WantSame(t, "Redisson's release", b.RedissonRelease(one), 1)
+		locktest.WantSame(t, "Redisson's release", b.RedissonRelease(two), 1)
+		locktest.MustRelease(t, take())
+		locktest.MustRelease(t, hold)
+		b.WantPermits(3, 0)
+		locktest.WantSame(t, "TTL of a number that Redisson made", b.PTTL(t.Context(), locktest.Pool).Val(), -1)
 	})
 }
 

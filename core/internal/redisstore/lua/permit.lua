@@ -20,17 +20,27 @@ end
 local function deadline(time, lease)
   return string.format('%.0f', math.min(time + lease, never))
 end
+-- A count may expire while permits are out that were renewed. It then stays absent until an acquisition sets it, because a
+-- count that is made here would not expire.
+local function exists(key) return redis.call('EXISTS', key) == 1 end
 -- giveBack gives back one permit that is out. It returns nil if the permit is not out; otherwise the
--- number of available permits, or an error, and the end of its lease.
+-- number of available permits, or an error, and the end of its lease. Without a count, that number is 1.
 local function giveBack(key, leases, id)
   local score = redis.call('ZSCORE', leases, id)
   if not score then
     return nil
   end
-  redis.call('ZREM', leases, id)
-  local available = redis.pcall('INCR', key)
-  if type(available) ~= 'number' then -- denied: undo
-    redis.call('ZADD', leases, score, id)
+  local counted = exists(key)
+  local available = not counted and 1 or redis.pcall('INCRBY', key, 1)
+  if type(available) ~= 'number' then
+    return available
+  end
+  local gone = redis.pcall('ZREM', leases, id)
+  if type(gone) ~= 'number' then -- denied: undo
+    if counted then
+      redis.call('INCRBY', key, -1)
+    end
+    return gone
   end
   return available, tonumber(score)
 end

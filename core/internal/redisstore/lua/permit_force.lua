@@ -11,10 +11,13 @@ for _, id in ipairs(out) do
     return -1
   end
 end
-local available = redis.call('INCRBY', KEYS[1], #out)
+local counted = exists(KEYS[1])
+local available = counted and redis.call('INCRBY', KEYS[1], #out) or #out
 local gone = redis.pcall('DEL', KEYS[2])
 if type(gone) ~= 'number' then -- denied: undo
-  redis.call('INCRBY', KEYS[1], -#out)
+  if counted then
+    redis.call('INCRBY', KEYS[1], -#out)
+  end
   return gone
 end
 publish(ARGV[2], ARGV[1], available)

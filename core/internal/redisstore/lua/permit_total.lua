@@ -4,10 +4,13 @@ local function collect(key, leases, time, verb, channel)
   local last = string.format('%.0f', time)
   local over = #redis.call('ZRANGEBYSCORE', leases, '0', last)
   if over > 0 then
-    local available = redis.call('INCRBY', key, over)
+    local counted = exists(key)
+    local available = counted and redis.call('INCRBY', key, over) or over
     local gone = redis.pcall('ZREMRANGEBYSCORE', leases, '0', last)
     if type(gone) ~= 'number' then -- denied: undo
-      redis.call('INCRBY', key, -over)
+      if counted then
+        redis.call('INCRBY', key, -over)
+      end
       redis.call('ZREMRANGEBYSCORE', leases, '0', last) -- raises the error unchanged
     end
     publish(verb, channel, available)
