@@ -21,7 +21,7 @@ type Holder struct {
 
 	mu       sync.Mutex
 	holds    []*Hold // holds that have begun and not ended
-	entering int     // number of re-entries whose hold has not begun yet
+	entering int32   // number of re-entries whose hold has not begun yet
 	amending bool    // the count in Redis may be wrong and is being corrected
 
 	// Memory for the first hold, which saves the usual acquisition an allocation.
@@ -85,7 +85,7 @@ func (o *Holder) begin(h *Hold) {
 }
 
 // count returns the number of holds, including the holds that have not begun. The caller holds the mutex.
-func (o *Holder) count() int { return len(o.holds) + o.entering }
+func (o *Holder) count() int { return len(o.holds) + int(o.entering) }
 
 // countHolds is like count, but locks the mutex.
 func (o *Holder) countHolds() int {

@@ -37,7 +37,7 @@ func TestReaders(t *testing.T) {
 	}
 	twoTags := func(r *http.Request) (string, error) {
 		var into struct {
-			Order string `path:"order" json:"order,optional"` //nolint:staticcheck // an option of go-zero
+			Order string `json:"order,optional" path:"order"` //nolint:staticcheck // an option of go-zero
 		}
 		err := httpx.Parse(r, &into)
 		return into.Order, err
