@@ -499,7 +499,7 @@ func TestWrite_Acquire_Mark(t *testing.T) {
 		b.gets(writing(writer), waits)
 		b.wantKeys(key)
 		must(t, b.rdb.Set(t.Context(), mark, "1 "+nextWriter, time.Minute).Err())
-		b.gets(reading(alice), redisstore.Terms{Lease: time.Minute, Under: writer})
+		b.gets(reading(alice), redisstore.Terms{Lease: 30 * time.Second, Under: writer})
 		b.lets(reading(alice), true)
 		b.lets(writing(writer), false)
 		must(t, b.rdb.Set(t.Context(), mark, "9999999999999 "+writer, time.Minute).Err()) // the mark is new
