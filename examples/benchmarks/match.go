@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -121,14 +120,14 @@ func evaluate(sides []tally, duration time.Duration) (sample, error) {
 		"p99":      p99,
 		"queue":    queue,
 		"queues":   p99 / queue,
-		"longest":  slices.Max(all.Waits),
+		"longest":  quantile(all.Waits, 1),
 		"held":     ms(all.Held) / float64(len(all.Waits)),
 		"drought":  ms(all.Drought),
 		"failures": float64(all.Failures),
 
 		"first share":   100 * float64(first.total()) / float64(all.total()),
 		"first p99":     quantile(first.Waits, 0.99),
-		"first longest": slices.Max(first.Waits),
+		"first longest": quantile(first.Waits, 1),
 		"first drought": ms(first.Drought),
 	}, nil
 }
