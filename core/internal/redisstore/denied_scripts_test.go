@@ -18,7 +18,6 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
-	"github.com/redis/go-redis/v9"
 )
 
 // If Redis denies a script one of its commands, the script has done nothing and answers with an error, or it has done
@@ -358,7 +357,7 @@ func (d *denials) fairStates() []state {
 const seen = "{" + key + "}:interlock_seen"
 
 // content is a script that returns the whole content of Redis.
-var content = redis.NewScript(`
+const content = `
 local all, time = {}, redis.call('TIME')
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind, value = redis.call('TYPE', key).ok, nil
@@ -368,7 +367,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   else value = {redis.call('GET', key)} end
   all[#all + 1] = {key, kind, redis.call('PTTL', key), value}
 end
-return {time[1], all}`)
+return {time[1], all}`
 
 const roundness = 10 * time.Second
 
@@ -388,7 +387,7 @@ func round(text string, now time.Time) string {
 // contents returns the whole content of Redis, with the TTLs. It omits the mark of a waiting writer, which lasts for less than a second.
 func (d *denials) contents() map[string]string {
 	d.t.Helper()
-	got, err := content.Run(context.Background(), d.rdb, nil).Slice()
+	got, err := d.rdb.Eval(context.Background(), content, nil).Slice()
 	must(d.t, err)
 	secs, _ := strconv.ParseInt(got[0].(string), 10, 64)
 	all := make(map[string]string)
